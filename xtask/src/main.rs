@@ -1,0 +1,2 @@
+//! zenkai.
+fn main() {}
