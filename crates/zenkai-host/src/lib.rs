@@ -1,1 +1,27 @@
-//! Placeholder.
+//! The only door to the machine.
+//!
+//! Everything zenkai learns goes through [`Host`], everything it changes through [`TunableHost`]. A host may be
+//! the live machine ([`LiveHost`]), any directory that looks like a machine's root ([`RootDir`]), or a capture
+//! replayed from a text file ([`FakeHost`]); whoever holds a `&dyn Host` cannot tell the difference and cannot
+//! write. This is also the only crate that may contain unsafe code.
+
+mod anonymise;
+mod capture;
+mod errno;
+mod fake;
+mod host;
+mod knob;
+mod live;
+mod query;
+mod recording;
+mod root_dir;
+
+pub use capture::{Capture, CaptureError};
+pub use errno::{NotRecorded, errno_name};
+pub use fake::{FakeHost, StoreRule};
+pub use host::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, TunableHost};
+pub use knob::Knob;
+pub use live::LiveHost;
+pub use query::{EthtoolRequest, Query, QueryParseError, Reply};
+pub use recording::RecordingHost;
+pub use root_dir::RootDir;

@@ -1,0 +1,137 @@
+//! The machine we run on.
+
+mod ethtool;
+mod instructions;
+mod ipmi;
+
+use std::{io, os::fd::OwnedFd};
+
+use rustix::{
+    fs::{Dir, FileType, Mode, OFlags},
+    io::Errno,
+};
+
+use crate::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, Knob, Query, Reply, TunableHost};
+
+/// The live machine, read and written with plain system calls: no child process, no shell.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct LiveHost;
+
+impl Host for LiveHost {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = rustix::fs::open(path, flags, Mode::empty())?;
+        read_fd(&file, path.starts_with("/sys/"))
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        list_fd(rustix::fs::open(dir, flags, Mode::empty())?)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the door")]
+    fn resolve(&self, path: &str) -> io::Result<String> {
+        let target = std::fs::canonicalize(path)?;
+        target.into_os_string().into_string().map_err(|_| Errno::ILSEQ.into())
+    }
+
+    fn query(&self, query: &Query) -> io::Result<Reply> {
+        match query {
+            Query::Cpuid { leaf, subleaf } => instructions::cpuid(*leaf, *subleaf),
+            Query::Msr { cpu, register } => read_msr(*cpu, *register),
+            Query::Statfs { path } => statfs(path),
+            Query::Ethtool { device, request } => ethtool::query(device, *request),
+            Query::Ipmi { netfn, command, data } => ipmi::query(*netfn, *command, data),
+            Query::EffectiveUid => Ok(Reply::Numbers(vec![rustix::process::geteuid().as_raw().into()])),
+            Query::Machine => {
+                Ok(Reply::Text(rustix::system::uname().machine().to_string_lossy().into_owned()))
+            }
+            // A probe runs for seconds and loads the machine: it is started by name, never by looking.
+            Query::Probe => Err(Errno::NODATA.into()),
+        }
+    }
+}
+
+impl TunableHost for LiveHost {
+    fn value(&self, knob: &Knob) -> io::Result<String> {
+        let path = knob.path().ok_or(Errno::OPNOTSUPP)?;
+        let bytes = self.read(&path)?;
+        let text = String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)?;
+        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    }
+
+    fn set(&self, knob: &Knob, value: &str) -> io::Result<()> {
+        let path = knob.path().ok_or(Errno::OPNOTSUPP)?;
+        // Never O_CREAT: a missing attribute must stay missing, and debugfs or cgroupfs must not grow files.
+        let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = rustix::fs::open(path, flags, Mode::empty())?;
+        let written = rustix::io::write(&file, value.as_bytes())?;
+        if written == value.len() { Ok(()) } else { Err(Errno::IO.into()) }
+    }
+}
+
+/// Reads a descriptor to its end. `one_page`: the file is a sysfs attribute, whose content is at most a page and
+/// comes with the first read (`fs/kernfs/file.c`), so a short read already is the end and one system call is saved.
+pub(crate) fn read_fd(file: &OwnedFd, one_page: bool) -> io::Result<Vec<u8>> {
+    let mut chunk = [0_u8; 4096];
+    let mut content = Vec::new();
+    loop {
+        let count = match rustix::io::read(file, &mut chunk) {
+            Err(Errno::INTR) => continue,
+            result => result?,
+        };
+        content.extend_from_slice(&chunk[..count]);
+        if count == 0 || (one_page && count < chunk.len()) {
+            return Ok(content);
+        }
+        if content.len() > FILE_SIZE_LIMIT {
+            return Err(Errno::FBIG.into());
+        }
+    }
+}
+
+/// Lists a directory descriptor, sorted by name.
+pub(crate) fn list_fd(dir: OwnedFd) -> io::Result<Vec<DirEntry>> {
+    let mut entries = Vec::new();
+    for entry in Dir::new(dir)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::File,
+        };
+        entries.push(DirEntry { name: name.to_owned(), kind });
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+/// One register of one CPU; the msr driver takes the register as file offset (msr(4)).
+fn read_msr(cpu: u32, register: u32) -> io::Result<Reply> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(format!("/dev/cpu/{cpu}/msr"), flags, Mode::empty())?;
+    let mut bytes = [0_u8; 8];
+    let count = rustix::io::pread(&file, &mut bytes, register.into())?;
+    if count != bytes.len() {
+        return Err(Errno::IO.into());
+    }
+    Ok(Reply::Numbers(vec![u64::from_ne_bytes(bytes)]))
+}
+
+fn statfs(path: &str) -> io::Result<Reply> {
+    let stat = rustix::fs::statfs(path)?;
+    let number = |value: i64| u64::try_from(value).unwrap_or(0);
+    Ok(Reply::Named(vec![
+        ("type".into(), number(stat.f_type)),
+        ("block_size_bytes".into(), number(stat.f_bsize)),
+        ("blocks".into(), stat.f_blocks),
+        ("blocks_available".into(), stat.f_bavail),
+        ("files".into(), stat.f_files),
+        ("files_free".into(), stat.f_ffree),
+        ("flags".into(), number(stat.f_flags)),
+    ]))
+}
