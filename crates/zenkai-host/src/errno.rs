@@ -24,9 +24,7 @@ impl NotRecorded {
 
     /// Whether an error from a host means "not recorded".
     pub fn is(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(
-            <dyn std::error::Error + std::marker::Send + std::marker::Sync + 'static>::is::<Self>,
-        )
+        matches!(error.get_ref(), Some(inner) if inner.is::<Self>())
     }
 }
 

@@ -1,0 +1,160 @@
+//! What a check concluded.
+
+use serde::Serialize;
+use zenkai_facts::{Observed, Reason};
+
+use crate::Finding;
+
+/// Something a check needed and could not have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Unjudged {
+    /// The path or query.
+    pub source: String,
+    /// Why, in words.
+    pub reason: String,
+    /// Whether root could have read it.
+    pub needs_root: bool,
+    /// What would make it readable.
+    pub remedy: String,
+}
+
+impl Unjudged {
+    fn new(source: &str, reason: &Reason) -> Self {
+        let remedy = match reason {
+            Reason::Denied => "run zenkai as root".to_owned(),
+            Reason::NotRecorded => "make the capture again with this version of zenkai".to_owned(),
+            Reason::NotAsked(how) => how.clone(),
+            Reason::Absent if source.starts_with("msr ") => "modprobe msr (as root)".to_owned(),
+            Reason::Absent => "nothing: this kernel does not offer it".to_owned(),
+            Reason::NotApplicable(_) | Reason::Malformed(_) | Reason::Failed(_) => {
+                "please report it, with a capture".to_owned()
+            }
+        };
+        Self {
+            source: source.to_owned(),
+            reason: reason.to_string(),
+            needs_root: *reason == Reason::Denied,
+            remedy,
+        }
+    }
+}
+
+/// Why a check, or one subject of it, did not come to a yes or no.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Something could not be read.
+    Unjudged(Unjudged),
+    /// The question makes no sense here, for this reason.
+    NotApplicable(String),
+}
+
+impl Outcome {
+    /// The question makes no sense here.
+    pub fn not_applicable(why: impl Into<String>) -> Self {
+        Self::NotApplicable(why.into())
+    }
+}
+
+/// The value, or the reason why the check cannot judge without it.
+///
+/// A value that does not apply on this machine makes the question not applicable; everything else that is
+/// unavailable leaves it unjudged.
+pub fn need<T>(reading: &Observed<T>) -> Result<&T, Outcome> {
+    reading.outcome().map_err(|reason| match reason {
+        Reason::NotApplicable(why) => Outcome::NotApplicable(why.clone()),
+        other => Outcome::Unjudged(Unjudged::new(reading.source(), other)),
+    })
+}
+
+/// Everything one check has to say: several subjects may be judged differently, and one unreadable disk must not
+/// hide what is wrong with another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// The problems.
+    pub findings: Vec<Finding>,
+    /// What could not be judged.
+    pub unjudged: Vec<Unjudged>,
+    /// Why the question does not apply, when it does not.
+    pub not_applicable: Option<String>,
+    /// How many subjects were judged, for good or bad.
+    pub judged: usize,
+}
+
+impl Judgement {
+    /// Judges each subject by itself.
+    pub fn each<S>(
+        subjects: impl IntoIterator<Item = S>,
+        mut judge: impl FnMut(S) -> Result<Option<Finding>, Outcome>,
+    ) -> Self {
+        let mut judgement = Self::default();
+        for subject in subjects {
+            judgement.add(judge(subject));
+        }
+        if judgement.judged == 0 && judgement.unjudged.is_empty() && judgement.not_applicable.is_none() {
+            judgement.not_applicable = Some("there is none here".to_owned());
+        }
+        judgement.unjudged.sort();
+        judgement.unjudged.dedup();
+        judgement
+    }
+
+    fn add(&mut self, result: Result<Option<Finding>, Outcome>) {
+        match result {
+            Ok(finding) => {
+                self.judged += 1;
+                self.findings.extend(finding);
+            }
+            Err(Outcome::Unjudged(unjudged)) => self.unjudged.push(unjudged),
+            Err(Outcome::NotApplicable(why)) => self.not_applicable = Some(why),
+        }
+    }
+}
+
+/// A check about the machine as a whole.
+impl From<Result<Option<Finding>, Outcome>> for Judgement {
+    fn from(result: Result<Option<Finding>, Outcome>) -> Self {
+        let mut judgement = Self::default();
+        judgement.add(result);
+        judgement
+    }
+}
+
+/// A check that came to nothing at all.
+impl From<Outcome> for Judgement {
+    fn from(outcome: Outcome) -> Self {
+        Err::<Option<Finding>, Outcome>(outcome).into()
+    }
+}
+
+/// Judgements on a list that may itself be unreadable.
+impl From<Result<Self, Outcome>> for Judgement {
+    fn from(result: Result<Self, Outcome>) -> Self {
+        result.unwrap_or_else(Self::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Subject;
+
+    #[test]
+    fn one_unreadable_subject_does_not_hide_another() {
+        let readings = [
+            Observed::known("/a", 1_u64),
+            Observed::unavailable("/b", Reason::Denied),
+            Observed::known("/c", 2),
+            Observed::unavailable("/d", Reason::NotApplicable("a guest".into())),
+        ];
+        let judgement = Judgement::each(&readings, |reading| {
+            Ok((*need(reading)? > 1).then(|| Finding::new(Subject::device(reading.source()), "too large")))
+        });
+        assert_eq!(judgement.findings.len(), 1);
+        assert_eq!(judgement.judged, 2);
+        assert!(judgement.unjudged[0].needs_root);
+        assert_eq!(judgement.not_applicable.as_deref(), Some("a guest"));
+        let none = Judgement::each(Vec::<u8>::new(), |_| Ok(None));
+        assert!(none.not_applicable.is_some());
+    }
+}

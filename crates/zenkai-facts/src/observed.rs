@@ -1,0 +1,197 @@
+//! A value with the place it came from, or the reason there is none.
+
+use std::io;
+
+use rustix_free_errno::{EACCES, EPERM};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use zenkai_host::{NotRecorded, errno_name};
+
+/// The two error numbers that mean "not allowed"; the same on every Linux architecture.
+mod rustix_free_errno {
+    pub(super) const EPERM: i32 = 1;
+    pub(super) const EACCES: i32 = 13;
+}
+
+/// Why a value is unavailable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// The kernel or the hardware does not have it (`ENOENT`).
+    Absent,
+    /// We may not read it; root could.
+    Denied,
+    /// The capture or directory does not hold it; the machine may.
+    NotRecorded,
+    /// It makes no sense on this machine, for the stated reason.
+    NotApplicable(String),
+    /// It was read but could not be understood; what was wrong.
+    Malformed(String),
+    /// Reading failed with this errno.
+    Failed(String),
+    /// It is only read when asked for; how to ask.
+    NotAsked(String),
+}
+
+impl Reason {
+    /// The reason behind an error from a host.
+    pub fn of(error: &io::Error) -> Self {
+        if NotRecorded::is(error) {
+            return Self::NotRecorded;
+        }
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Absent,
+            _ if matches!(error.raw_os_error(), Some(EPERM | EACCES)) => Self::Denied,
+            _ => Self::Failed(errno_name(error)),
+        }
+    }
+
+    /// A short machine-readable word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Denied => "denied",
+            Self::NotRecorded => "not-recorded",
+            Self::NotApplicable(_) => "not-applicable",
+            Self::Malformed(_) => "malformed",
+            Self::Failed(_) => "failed",
+            Self::NotAsked(_) => "not-asked",
+        }
+    }
+
+    /// What there is to add to the word, if anything.
+    pub fn detail(&self) -> Option<&str> {
+        match self {
+            Self::Absent | Self::Denied | Self::NotRecorded => None,
+            Self::NotApplicable(text) | Self::Malformed(text) | Self::Failed(text) | Self::NotAsked(text) => {
+                Some(text)
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Absent => out.write_str("this kernel or machine does not have it"),
+            Self::Denied => out.write_str("needs root"),
+            Self::NotRecorded => out.write_str("not in this capture"),
+            Self::NotApplicable(why) => write!(out, "does not apply: {why}"),
+            Self::Malformed(what) => write!(out, "not understood: {what}"),
+            Self::Failed(errno) => write!(out, "reading failed with {errno}"),
+            Self::NotAsked(how) => out.write_str(how),
+        }
+    }
+}
+
+/// A value and where it was read, or where it was looked for and why there is none.
+///
+/// Serialises as the plain value, or as `{"unavailable": word, "source": where, "detail": text}`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observed<T> {
+    source: String,
+    outcome: Result<T, Reason>,
+}
+
+impl<T> Observed<T> {
+    /// A value that was read at `source` (a path, or a query's text form).
+    pub fn known(source: impl Into<String>, value: T) -> Self {
+        Self { source: source.into(), outcome: Ok(value) }
+    }
+
+    /// No value at `source`.
+    pub fn unavailable(source: impl Into<String>, reason: Reason) -> Self {
+        Self { source: source.into(), outcome: Err(reason) }
+    }
+
+    /// The value, when known.
+    pub fn get(&self) -> Option<&T> {
+        self.outcome.as_ref().ok()
+    }
+
+    /// The path or query it was looked for at.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The value, or why there is none.
+    pub fn outcome(&self) -> Result<&T, &Reason> {
+        self.outcome.as_ref()
+    }
+
+    /// Why there is no value, when there is none.
+    pub fn reason(&self) -> Option<&Reason> {
+        self.outcome.as_ref().err()
+    }
+
+    /// Whether the kernel or machine simply does not have it.
+    pub fn is_absent(&self) -> bool {
+        self.reason() == Some(&Reason::Absent)
+    }
+
+    /// The same reading, seen otherwise.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Observed<U> {
+        Observed { source: self.source, outcome: self.outcome.map(change) }
+    }
+
+    /// The same reading, understood further; the error says what is wrong with it.
+    pub fn parse<U>(self, change: impl FnOnce(T) -> Result<U, String>) -> Observed<U> {
+        let outcome = self.outcome.and_then(|value| change(value).map_err(Reason::Malformed));
+        Observed { source: self.source, outcome }
+    }
+
+    /// This reading, or the other one when this has no value.
+    #[must_use]
+    pub fn or_else(self, other: impl FnOnce() -> Self) -> Self {
+        if self.outcome.is_ok() { self } else { other() }
+    }
+}
+
+impl<T: Copy> Observed<T> {
+    /// A copy of the value, when known.
+    pub fn value(&self) -> Option<T> {
+        self.get().copied()
+    }
+}
+
+impl Observed<String> {
+    /// The text, when known.
+    pub fn text(&self) -> Option<&str> {
+        self.get().map(String::as_str)
+    }
+}
+
+impl<T: Serialize> Serialize for Observed<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.outcome {
+            Ok(value) => value.serialize(serializer),
+            Err(reason) => {
+                let mut map = serializer.serialize_map(None)?;
+                map.serialize_entry("unavailable", reason.word())?;
+                map.serialize_entry("source", &self.source)?;
+                if let Some(detail) = reason.detail() {
+                    map.serialize_entry("detail", detail)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absence_is_data() {
+        let known = Observed::known("/a", 7_u64);
+        assert_eq!(serde_json::to_string(&known).unwrap(), "7");
+        let denied = Observed::<u64>::unavailable("/a", Reason::of(&io::Error::from_raw_os_error(13)));
+        assert_eq!(serde_json::to_string(&denied).unwrap(), r#"{"unavailable":"denied","source":"/a"}"#);
+        let odd = known.parse(|value| if value < 5 { Ok(value) } else { Err("too large".to_owned()) });
+        assert_eq!(
+            serde_json::to_string(&odd).unwrap(),
+            r#"{"unavailable":"malformed","source":"/a","detail":"too large"}"#
+        );
+        assert_eq!(Reason::of(&NotRecorded::error()), Reason::NotRecorded);
+        assert_eq!(Reason::of(&io::Error::from_raw_os_error(22)), Reason::Failed("EINVAL".into()));
+    }
+}
