@@ -1,9 +1,11 @@
 //! One sentence per resource, so that a reader knows where to look before reading any list.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use zenkai_facts::Facts;
 
-use crate::{Diagnosis, Impact, Subsystem, diagnosis::Reported};
+use crate::{Diagnosis, Finding, Impact, Subject, Subsystem, checks, diagnosis::Reported};
 
 /// What a machine is made of, in the reader's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -41,6 +43,8 @@ pub struct Verdict {
     /// The worst impact found, when anything was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worst: Option<Impact>,
+    /// How many checks came to a yes or no.
+    pub judged: usize,
     /// The sentence, starting with the resource's name.
     pub sentence: String,
 }
@@ -56,15 +60,39 @@ fn verdict(
 ) -> Verdict {
     let found: Vec<&Reported> =
         diagnosis.findings.iter().filter(|reported| subsystems.contains(&reported.subsystem)).collect();
+    let belongs = |id: &str| checks::find(id).is_some_and(|check| subsystems.contains(&check.subsystem));
+    let passed = diagnosis.passed.iter().filter(|id| belongs(id)).count();
+    let fired: BTreeSet<&str> = found.iter().map(|reported| reported.check).collect();
+    let judged = passed + fired.len();
+    let unjudged: BTreeSet<&str> =
+        diagnosis.unjudged.iter().map(|unjudged| unjudged.check).filter(|id| belongs(id)).collect();
     let worst = found.iter().map(|reported| reported.impact).max();
-    let sentence = match found.first() {
-        None => format!("{name}: nothing found"),
-        Some(first) => {
-            let more =
-                if found.len() > 1 { format!(" (and {} more)", found.len() - 1) } else { String::new() };
-            let subject = &first.finding.subject;
-            format!("{name}: {subject}: {}{more}", first.finding.what)
-        }
+    let said = match found.first() {
+        Some(first) => worst_of(first, found.len()),
+        None if judged == 0 && unjudged.is_empty() => "no check applies here".to_owned(),
+        None if judged == 0 => "could not be judged".to_owned(),
+        None => format!("nothing found by {}", count(judged, "check")),
     };
-    Verdict { resource, worst, sentence }
+    let gap = match unjudged.len() {
+        0 => String::new(),
+        some if judged == 0 && found.is_empty() => format!(" ({})", count(some, "check")),
+        some => format!("; {} could not be judged", count(some, "check")),
+    };
+    Verdict { resource, worst, judged, sentence: format!("{name}: {said}{gap}") }
+}
+
+fn worst_of(first: &Reported, found: usize) -> String {
+    let Finding { subject, what, .. } = &first.finding;
+    let more = match found {
+        1 => String::new(),
+        _ => format!(", and {} more", found - 1),
+    };
+    match subject {
+        Subject::Machine => format!("{what}{more}"),
+        named => format!("{named}: {what}{more}"),
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -56,3 +56,21 @@ pub trait TunableHost: Host {
     /// Writes the knob in one `write` call, as sysfs demands.
     fn set(&self, knob: &Knob, value: &str) -> io::Result<()>;
 }
+
+impl<H: Host + ?Sized> Host for Box<H> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        (**self).read(path)
+    }
+
+    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
+        (**self).list(dir)
+    }
+
+    fn resolve(&self, path: &str) -> io::Result<String> {
+        (**self).resolve(path)
+    }
+
+    fn query(&self, query: &Query) -> io::Result<Reply> {
+        (**self).query(query)
+    }
+}

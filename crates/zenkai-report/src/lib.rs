@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Reports: a small document model and its renderers.
+//!
+//! What a report says is built from blocks ([`Block`]); how it looks is the renderer's business. A section knows
+//! nothing about terminals, a renderer nothing about checks.
+
+mod block;
+mod doctor;
+mod explain;
+mod facts;
+mod json;
+mod text;
+
+pub use block::{Block, Field, Mark};
+pub use doctor::{Detail, doctor};
+pub use explain::{check_list, explain};
+pub use facts::facts;
+pub use json::{checks_json, doctor_json};
+pub use text::{Style, render};

@@ -1,0 +1,66 @@
+//! The command line: one file per command.
+
+mod capture;
+mod checks;
+mod doctor;
+mod error;
+mod explain;
+mod facts;
+mod host;
+mod output;
+
+use std::{ffi::OsString, io::Write};
+
+use clap::{Parser, Subcommand};
+
+pub use error::{CommandError, Exit, Kind};
+
+/// Finds out why a Linux server is not running at full speed.
+#[derive(Debug, Parser)]
+#[command(name = "zenkai", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Tell why this machine is not at full speed, with the evidence
+    Doctor(doctor::Args),
+    /// Show what is known of this machine
+    Facts(facts::Args),
+    /// Write what zenkai reads on this machine to a text file, without serial numbers and names
+    Capture(capture::Args),
+    /// Explain one check: what it means, what to do, when it is wrong
+    Explain(explain::Args),
+    /// List all checks
+    Checks(checks::Args),
+}
+
+/// Runs the program: `args` as given by the system, the program's name first. Exit codes are in [`Exit`].
+pub fn run(
+    args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Exit {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(problem) => return usage(&problem, out, err),
+    };
+    let result = match cli.command {
+        Command::Doctor(args) => doctor::run(&args, out, err),
+        Command::Facts(args) => facts::run(&args, out),
+        Command::Capture(args) => capture::run(&args, out, err),
+        Command::Explain(args) => explain::run(&args, out),
+        Command::Checks(args) => checks::run(&args, out),
+    };
+    result.unwrap_or_else(|error| error.report(err))
+}
+
+/// Help and version go to the output with success, mistakes to the error output.
+fn usage<'w>(problem: &clap::Error, out: &'w mut dyn Write, err: &'w mut dyn Write) -> Exit {
+    let (target, exit) = if problem.use_stderr() { (err, Exit::Usage) } else { (out, Exit::Fine) };
+    let text = problem.render();
+    let _ = if output::is_terminal() { write!(target, "{}", text.ansi()) } else { write!(target, "{text}") };
+    exit
+}

@@ -1,0 +1,39 @@
+//! `zenkai capture`
+
+use std::{io::Write, path::PathBuf};
+
+use anyhow::anyhow;
+use zenkai_host::RecordingHost;
+
+use super::{CommandError, Exit, host::HostArgs};
+
+/// Write what zenkai reads on this machine to a text file.
+///
+/// Serial numbers, MAC addresses, UUIDs and the host name are replaced. The file is plain text: look at it before
+/// you send it. Every read-only command takes it as --capture FILE.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Where to write; standard output without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the user names the file")]
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = RecordingHost::new(args.host.open()?);
+    zenkai_facts::observe(&host);
+    let text = host.into_capture().anonymised().to_text();
+    match &args.output {
+        None => out.write_all(text.as_bytes())?,
+        Some(path) => {
+            let shown = path.display();
+            std::fs::write(path, &text)
+                .map_err(|error| CommandError::usage(anyhow!("cannot write {shown}: {error}")))?;
+            let lines = text.lines().count();
+            writeln!(err, "zenkai: wrote {shown}: {lines} lines of text, without serial numbers and names")?;
+        }
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,92 @@
+//! `zenkai doctor`
+
+use std::{io::Write, path::PathBuf};
+
+use anyhow::anyhow;
+use zenkai_diagnose::{Context, Diagnosis, Impact, Policy, Selection, Workload, diagnose};
+use zenkai_report::Detail;
+
+use super::{CommandError, Exit, host::HostArgs, output};
+
+/// Where a site keeps its policy.
+const POLICY_PATH: &str = "/etc/zenkai/policy.toml";
+
+/// Tell why this machine is not at full speed, with the evidence.
+///
+/// Exit code: 0 nothing found, 1 findings, 2 usage, 3 nothing found but parts unreadable for lack of permission.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(flatten)]
+    host: HostArgs,
+    /// Write JSON (schema zenkai.doctor/1)
+    #[arg(long)]
+    json: bool,
+    /// What the machine is for; some settings are right for one work and wrong for another
+    #[arg(long, value_name = "WORK")]
+    workload: Option<Workload>,
+    /// Only these checks or subsystems, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Leave out findings below this impact: depends, small, moderate, large
+    #[arg(long, value_name = "IMPACT", value_parser = parse_impact)]
+    min_impact: Option<Impact>,
+    /// Also list every check that passed or does not apply
+    #[arg(long)]
+    all: bool,
+    /// Checks this site accepts or sees differently [default: /etc/zenkai/policy.toml]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+}
+
+fn parse_impact(word: &str) -> Result<Impact, String> {
+    [Impact::Depends, Impact::Small, Impact::Moderate, Impact::Large]
+        .into_iter()
+        .find(|impact| impact.to_string() == word)
+        .ok_or_else(|| "use depends, small, moderate or large".to_owned())
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write, _err: &mut dyn Write) -> Result<Exit, CommandError> {
+    if let Some(unknown) = args.only.iter().find(|name| !Selection::knows(name)) {
+        return Err(CommandError::usage(anyhow!("no check or subsystem is called `{unknown}`"))
+            .hint("`zenkai checks` lists them"));
+    }
+    let policy = policy(args)?;
+    let host = args.host.open()?;
+    let facts = zenkai_facts::observe(&*host);
+    let context = Context { workload: args.workload };
+    let selection = Selection { only: args.only.clone(), min_impact: args.min_impact };
+    let diagnosis = diagnose(&facts, context, &policy, &selection);
+    if args.json {
+        output::write_json(out, &zenkai_report::doctor_json(&diagnosis, context)?)?;
+    } else {
+        let detail = if args.all { Detail::Everything } else { Detail::Findings };
+        output::write_blocks(out, &zenkai_report::doctor(&facts, &diagnosis, detail))?;
+    }
+    Ok(exit(&diagnosis))
+}
+
+fn exit(diagnosis: &Diagnosis) -> Exit {
+    if !diagnosis.findings.is_empty() {
+        Exit::Findings
+    } else if diagnosis.lacks_permission() {
+        Exit::PartlyUnreadable
+    } else {
+        Exit::Fine
+    }
+}
+
+/// The site's own policy speaks only of the site's own machines: a capture is judged without it, unless named.
+#[expect(clippy::disallowed_methods, reason = "a file of ours, not part of the machine under observation")]
+fn policy(args: &Args) -> Result<Policy, CommandError> {
+    let (path, named) = match &args.policy {
+        Some(path) => (path.clone(), true),
+        None if args.host.is_live() => (PathBuf::from(POLICY_PATH), false),
+        None => return Ok(Policy::default()),
+    };
+    let shown = path.display();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Policy::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}"))),
+        Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
+        Err(error) => Err(CommandError::usage(anyhow!("cannot read {shown}: {error}"))),
+    }
+}

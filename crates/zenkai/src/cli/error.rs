@@ -1,0 +1,100 @@
+//! How a command ends.
+
+use std::{error::Error, io, io::Write, process::ExitCode};
+
+/// Exit codes, the same for every command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; for `doctor`: nothing found.
+    Fine,
+    /// Findings.
+    Findings,
+    /// The command line or an input file is wrong.
+    Usage,
+    /// Nothing found, but parts could not be read for lack of permission.
+    PartlyUnreadable,
+    /// Not permitted.
+    NotPermitted,
+}
+
+impl Exit {
+    /// The number the shell sees.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Findings => 1,
+            Self::Usage => 2,
+            Self::PartlyUnreadable => 3,
+            Self::NotPermitted => 77,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+/// What kind of failure ended a command; it decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The user asked for something that does not exist, or gave a file that cannot be used.
+    Usage,
+    /// The system refused.
+    NotPermitted,
+    /// Whoever read our output went away.
+    OutputClosed,
+}
+
+/// A failure with what to do about it.
+#[derive(Debug)]
+pub struct CommandError {
+    /// Decides the exit code.
+    pub kind: Kind,
+    /// What was being done and why it failed.
+    pub error: anyhow::Error,
+    /// What to try.
+    pub hints: Vec<String>,
+}
+
+impl CommandError {
+    /// A mistake of the user or in an input file.
+    pub fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::Usage, error: error.into(), hints: Vec::new() }
+    }
+
+    /// Adds something to try.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(super) fn report(&self, err: &mut dyn Write) -> Exit {
+        if self.kind != Kind::OutputClosed {
+            let _ = writeln!(err, "zenkai: {:#}", self.error);
+            for hint in &self.hints {
+                let _ = writeln!(err, "  try: {hint}");
+            }
+        }
+        match self.kind {
+            Kind::Usage => Exit::Usage,
+            Kind::NotPermitted => Exit::NotPermitted,
+            Kind::OutputClosed => Exit::Fine,
+        }
+    }
+}
+
+/// Failures without a better place: an I/O error while writing output, or a bad input.
+impl<E: Error + Send + Sync + 'static> From<E> for CommandError {
+    fn from(error: E) -> Self {
+        let boxed: &(dyn Error + 'static) = &error;
+        let kind = match boxed.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::BrokenPipe) => Kind::OutputClosed,
+            Some(io::ErrorKind::PermissionDenied) => Kind::NotPermitted,
+            _ => Kind::Usage,
+        };
+        Self { kind, error: error.into(), hints: Vec::new() }
+    }
+}

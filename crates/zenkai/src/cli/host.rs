@@ -1,0 +1,60 @@
+//! Which machine a read-only command looks at.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use zenkai_host::{Capture, FakeHost, Host, LiveHost, RootDir};
+
+use super::CommandError;
+
+/// The machine to look at: this one, unless told otherwise.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(multiple = false)]
+pub(super) struct HostArgs {
+    /// Look at a capture made by `zenkai capture`
+    #[arg(long, value_name = "FILE")]
+    pub(super) capture: Option<PathBuf>,
+    /// Look at a directory laid out like a machine's root (an unpacked sosreport, a container)
+    #[arg(long, value_name = "DIR")]
+    pub(super) root: Option<PathBuf>,
+}
+
+impl HostArgs {
+    /// Whether this is the machine we run on.
+    pub(super) fn is_live(&self) -> bool {
+        self.capture.is_none() && self.root.is_none()
+    }
+
+    pub(super) fn open(&self) -> Result<Box<dyn Host>, CommandError> {
+        if let Some(path) = &self.capture {
+            return Ok(Box::new(FakeHost::from_capture(load(path)?)));
+        }
+        if let Some(path) = &self.root {
+            let name = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
+            let host = RootDir::open(name)
+                .with_context(|| format!("cannot open {name} as a machine's root"))
+                .map_err(|error| CommandError { kind: super::Kind::Usage, error, hints: Vec::new() })?;
+            return Ok(Box::new(host));
+        }
+        Ok(Box::new(LiveHost))
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file the user names is not part of a machine under observation"
+)]
+fn load(path: &PathBuf) -> Result<Capture, CommandError> {
+    let shown = path.display();
+    let bytes =
+        std::fs::read(path).map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line =
+            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture"))
+    })?;
+    Capture::parse(&text).map_err(|error| {
+        CommandError::usage(anyhow!("{shown}: {error}"))
+            .hint("make the capture again with `zenkai capture -o FILE`")
+    })
+}

@@ -1,0 +1,3 @@
+//! The program as a library, so that tests call it without a process: see [`cli::run`].
+
+pub mod cli;
