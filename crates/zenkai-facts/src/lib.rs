@@ -74,7 +74,7 @@ pub struct Facts {
     /// Services that tune the machine, and the active tuned profile.
     pub services: services::Services,
     /// What the machine really did under load, if a probe was run.
-    pub probe: probe::ProbeFacts,
+    pub probe: Observed<zenkai_host::probe::Probe>,
 }
 
 /// Who we are on the machine.

@@ -1,14 +1,24 @@
 //! What the machine really did under load, when a probe was run.
 
-use serde::Serialize;
+use zenkai_host::{Query, Reply, probe::Probe};
 
-use crate::Reader;
+use crate::{Observed, Reader, Reason};
 
-/// What the machine really did under load, when a probe was run.
-#[derive(Debug, Clone, Serialize)]
-pub struct ProbeFacts {}
-
-/// Reads this subsystem.
-pub fn observe(_reader: &Reader<'_>) -> ProbeFacts {
-    ProbeFacts {}
+/// The result of the active probe; [`Reason::NotAsked`] when none was run.
+pub fn observe(reader: &Reader<'_>) -> Observed<Probe> {
+    let text = reader.query(&Query::Probe, |reply| match reply {
+        Reply::Text(text) => Some(text.clone()),
+        _ => None,
+    });
+    match text.reason() {
+        Some(Reason::NotRecorded) => {
+            let how = "made without a probe; `zenkai capture --probe` adds one";
+            Observed::unavailable("probe", Reason::NotAsked(how.to_owned()))
+        }
+        Some(_) => {
+            let how = "`zenkai doctor --probe` loads the machine for three seconds and measures it";
+            Observed::unavailable("probe", Reason::NotAsked(how.to_owned()))
+        }
+        None => text.parse(|text| serde_json::from_str(&text).map_err(|error| error.to_string())),
+    }
 }

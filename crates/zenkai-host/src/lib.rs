@@ -12,9 +12,12 @@ mod fake;
 mod host;
 mod knob;
 mod live;
+mod probed;
 mod query;
 mod recording;
 mod root_dir;
+
+pub mod probe;
 
 pub use capture::{Capture, CaptureError};
 pub use errno::{NotRecorded, errno_name};
@@ -22,6 +25,7 @@ pub use fake::{FakeHost, StoreRule};
 pub use host::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, TunableHost};
 pub use knob::Knob;
 pub use live::LiveHost;
+pub use probed::ProbedHost;
 pub use query::{EthtoolRequest, Query, QueryParseError, Reply};
 pub use recording::RecordingHost;
 pub use root_dir::RootDir;

@@ -16,13 +16,16 @@ pub(super) struct Args {
     /// Where to write; standard output without it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Load the machine for about three seconds, measure it, and keep the result in the capture
+    #[arg(long, conflicts_with_all = ["capture", "root"])]
+    probe: bool,
     #[command(flatten)]
     host: HostArgs,
 }
 
 #[expect(clippy::disallowed_methods, reason = "the user names the file")]
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
-    let host = RecordingHost::new(args.host.open()?);
+    let host = RecordingHost::new(args.host.open_probed(args.probe, err)?);
     zenkai_facts::observe(&host);
     let text = host.into_capture().anonymised().to_text();
     match &args.output {

@@ -30,6 +30,9 @@ pub(super) struct Args {
     /// Leave out findings below this impact: depends, small, moderate, large
     #[arg(long, value_name = "IMPACT", value_parser = parse_impact)]
     min_impact: Option<Impact>,
+    /// First load the machine for about three seconds and measure what it really does
+    #[arg(long, conflicts_with_all = ["capture", "root"])]
+    probe: bool,
     /// Also list every check that passed or does not apply
     #[arg(long)]
     all: bool,
@@ -45,13 +48,13 @@ fn parse_impact(word: &str) -> Result<Impact, String> {
         .ok_or_else(|| "use depends, small, moderate or large".to_owned())
 }
 
-pub(super) fn run(args: &Args, out: &mut dyn Write, _err: &mut dyn Write) -> Result<Exit, CommandError> {
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     if let Some(unknown) = args.only.iter().find(|name| !Selection::knows(name)) {
         return Err(CommandError::usage(anyhow!("no check or subsystem is called `{unknown}`"))
             .hint("`zenkai checks` lists them"));
     }
     let policy = policy(args)?;
-    let host = args.host.open()?;
+    let host = args.host.open_probed(args.probe, err)?;
     let facts = zenkai_facts::observe(&*host);
     let context = Context { workload: args.workload };
     let selection = Selection { only: args.only.clone(), min_impact: args.min_impact };

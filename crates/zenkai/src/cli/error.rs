@@ -1,6 +1,6 @@
 //! How a command ends.
 
-use std::{error::Error, io, io::Write, process::ExitCode};
+use std::{io, io::Write, process::ExitCode};
 
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +64,15 @@ impl CommandError {
         Self { kind: Kind::Usage, error: error.into(), hints: Vec::new() }
     }
 
+    fn of(error: anyhow::Error) -> Self {
+        let kind = match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+            Some(io::ErrorKind::BrokenPipe) => Kind::OutputClosed,
+            Some(io::ErrorKind::PermissionDenied) => Kind::NotPermitted,
+            _ => Kind::Usage,
+        };
+        Self { kind, error, hints: Vec::new() }
+    }
+
     /// Adds something to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -86,15 +95,21 @@ impl CommandError {
     }
 }
 
-/// Failures without a better place: an I/O error while writing output, or a bad input.
-impl<E: Error + Send + Sync + 'static> From<E> for CommandError {
-    fn from(error: E) -> Self {
-        let boxed: &(dyn Error + 'static) = &error;
-        let kind = match boxed.downcast_ref::<io::Error>().map(io::Error::kind) {
-            Some(io::ErrorKind::BrokenPipe) => Kind::OutputClosed,
-            Some(io::ErrorKind::PermissionDenied) => Kind::NotPermitted,
-            _ => Kind::Usage,
-        };
-        Self { kind, error: error.into(), hints: Vec::new() }
+/// An I/O error while writing output, mostly.
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
+        Self::of(error.into())
+    }
+}
+
+impl From<serde_json::Error> for CommandError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::of(error.into())
+    }
+}
+
+impl From<anyhow::Error> for CommandError {
+    fn from(error: anyhow::Error) -> Self {
+        Self::of(error)
     }
 }

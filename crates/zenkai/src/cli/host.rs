@@ -1,9 +1,15 @@
 //! Which machine a read-only command looks at.
 
-use std::path::PathBuf;
+use std::{
+    io::{IsTerminal, Write},
+    path::PathBuf,
+};
 
 use anyhow::{Context as _, anyhow};
-use zenkai_host::{Capture, FakeHost, Host, LiveHost, RootDir};
+use zenkai_host::{
+    Capture, FakeHost, Host, LiveHost, ProbedHost, RootDir,
+    probe::{self, ProbeOptions},
+};
 
 use super::CommandError;
 
@@ -31,12 +37,36 @@ impl HostArgs {
         }
         if let Some(path) = &self.root {
             let name = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
-            let host = RootDir::open(name)
-                .with_context(|| format!("cannot open {name} as a machine's root"))
-                .map_err(|error| CommandError { kind: super::Kind::Usage, error, hints: Vec::new() })?;
+            let host =
+                RootDir::open(name).with_context(|| format!("cannot open {name} as a machine's root"))?;
             return Ok(Box::new(host));
         }
         Ok(Box::new(LiveHost))
+    }
+
+    /// As [`HostArgs::open`], with the active probe run first when `probe` is set.
+    pub(super) fn open_probed(
+        &self,
+        probe: bool,
+        err: &mut dyn Write,
+    ) -> Result<Box<dyn Host>, CommandError> {
+        let host = self.open()?;
+        if !probe {
+            return Ok(host);
+        }
+        // A progress line is for a person; a log file must not collect it.
+        let shown = std::io::stderr().is_terminal();
+        let mut progress = |step: &str| {
+            if shown {
+                let _ = write!(err, "\r\x1b[Kprobing: {step} …").and_then(|()| err.flush());
+            }
+        };
+        let result = probe::run(&ProbeOptions::default(), &mut progress);
+        if shown {
+            let _ = write!(err, "\r\x1b[K");
+        }
+        let result = result.context("the probe could not run")?;
+        Ok(Box::new(ProbedHost::new(host, result)))
     }
 }
 
@@ -49,8 +79,8 @@ fn load(path: &PathBuf) -> Result<Capture, CommandError> {
     let bytes =
         std::fs::read(path).map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let line =
-            1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let line = 1 + good.matches('\n').count();
         CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture"))
     })?;
     Capture::parse(&text).map_err(|error| {
