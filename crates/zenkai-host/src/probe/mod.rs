@@ -25,6 +25,8 @@ mod memory;
 mod report;
 mod slices;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod time;
 mod wake;
 
