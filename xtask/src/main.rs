@@ -1,2 +1,47 @@
-//! zenkai.
-fn main() {}
+//! Development tasks of zenkai: `cargo xtask test`, `docs`, `bench`, `lab`.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a tool for developers: it runs cargo and apt, writes generated files and talks to a person"
+)]
+
+mod bench;
+mod bench_capture;
+mod docs;
+mod lab;
+mod process;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything that must pass before a change lands; installs what it needs when run as root
+    Test(test::TestArgs),
+    /// Write docs/generated from the code, or check that it is up to date
+    Docs(docs::DocsArgs),
+    /// Measure the program's own cost, side by side, and print ratios
+    Bench(bench::BenchArgs),
+    /// The real-kernel laboratory: QEMU guests to test against
+    #[command(subcommand)]
+    Lab(lab::LabCommand),
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    match Args::parse().command {
+        Command::Test(args) => test::run(&args),
+        Command::Docs(args) => docs::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Lab(command) => lab::run(command),
+    }
+}

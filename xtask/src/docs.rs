@@ -1,0 +1,92 @@
+//! `cargo xtask docs`: the reference pages, written from the code.
+
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+
+use anyhow::{Context as _, bail};
+use zenkai_diagnose::checks::CHECKS;
+
+use crate::process::root;
+
+#[derive(clap::Args)]
+pub(crate) struct DocsArgs {
+    /// Write nothing; fail when a page is out of date
+    #[arg(long)]
+    check: bool,
+}
+
+const NOTE: &str = "<!-- Written by `cargo xtask docs` from the code; edits here are lost. -->\n";
+
+const COMMANDS: [&[&str]; 6] = [
+    &["--help"],
+    &["doctor", "--help"],
+    &["facts", "--help"],
+    &["capture", "--help"],
+    &["explain", "--help"],
+    &["checks", "--help"],
+];
+
+pub(crate) fn run(args: &DocsArgs) -> anyhow::Result<ExitCode> {
+    if args.check {
+        check()?;
+    } else {
+        for (path, text) in pages()? {
+            std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            println!("wrote {}", path.display());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Fails when a page on disk is not what the code would write.
+pub(crate) fn check() -> anyhow::Result<()> {
+    for (path, text) in pages()? {
+        let shown = path.display();
+        let there = std::fs::read_to_string(&path).with_context(|| format!("cannot read {shown}"))?;
+        if there != text {
+            bail!("{shown} is out of date; run `cargo xtask docs`");
+        }
+    }
+    Ok(())
+}
+
+fn pages() -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let dir = root().join("docs/generated");
+    Ok(vec![(dir.join("checks.md"), checks()?), (dir.join("cli.md"), commands()?)])
+}
+
+fn checks() -> anyhow::Result<String> {
+    let mut page = format!("{NOTE}# The checks of `zenkai doctor`\n\n");
+    writeln!(page, "{} checks. Each says what proves it, what to do and when it is wrong.\n", CHECKS.len())?;
+    writeln!(page, "| check | subsystem | impact | the problem |\n|---|---|---|---|")?;
+    for check in CHECKS.iter() {
+        let id = check.id;
+        writeln!(page, "| [{id}](#{id}) | {} | {} | {} |", check.subsystem, check.impact, check.summary)?;
+    }
+    for check in CHECKS.iter() {
+        let (title, body) = check.explanation.split_once('\n').unwrap_or((check.explanation, ""));
+        let title = title.trim_start_matches("# ");
+        writeln!(
+            page,
+            "\n<a id=\"{}\"></a>\n## {title}\n\n`{}` · impact: {}",
+            check.id, check.id, check.impact
+        )?;
+        writeln!(page, " · effect: {}\n{}", check.effect, body.trim_end())?;
+    }
+    Ok(page)
+}
+
+fn commands() -> anyhow::Result<String> {
+    let mut page = format!("{NOTE}# Commands\n");
+    for args in COMMANDS {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        zenkai::cli::run(std::iter::once(&"zenkai").chain(args), &mut out, &mut err);
+        let text = String::from_utf8(out)?;
+        let title = args
+            .iter()
+            .filter(|arg| !arg.starts_with('-'))
+            .fold("zenkai".to_owned(), |all, arg| all + " " + arg);
+        writeln!(page, "\n## {title}\n\n```text\n{}\n```", text.trim_end())?;
+    }
+    Ok(page)
+}

@@ -1,0 +1,165 @@
+//! `cargo xtask test`: everything that must pass.
+
+use std::{
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+use anyhow::bail;
+
+use crate::process::{cargo, command, is_root, must, release_binary, root, works};
+
+#[derive(clap::Args)]
+pub(crate) struct TestArgs {
+    /// Leave the laboratory out (it needs QEMU and about 2 GB of cache)
+    #[arg(long)]
+    no_lab: bool,
+}
+
+/// A step's outcome, for the table at the end.
+enum Outcome {
+    Passed,
+    Skipped(String),
+    Failed(String),
+}
+
+struct Step {
+    name: &'static str,
+    outcome: Outcome,
+    seconds: f64,
+}
+
+pub(crate) fn run(args: &TestArgs) -> anyhow::Result<ExitCode> {
+    let mut steps = Vec::new();
+    step(&mut steps, "packages", packages);
+    step(&mut steps, "format", || passed(&mut cargo(&["fmt", "--all", "--check"])));
+    step(&mut steps, "clippy", || {
+        passed(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
+    });
+    step(&mut steps, "release build", || passed(&mut cargo(&["build", "--release", "--package", "zenkai"])));
+    step(&mut steps, "static binary", static_binary);
+    step(&mut steps, "unit, property, golden and live tests", || {
+        passed(&mut cargo(&["test", "--workspace", "--exclude", "zenkai-lab"]))
+    });
+    step(&mut steps, "docs are fresh", || {
+        crate::docs::check()?;
+        Ok(Outcome::Passed)
+    });
+    lab(&mut steps, args.no_lab);
+    Ok(summary(&steps))
+}
+
+fn step(steps: &mut Vec<Step>, name: &'static str, work: impl FnOnce() -> anyhow::Result<Outcome>) {
+    println!("\n== {name}");
+    let start = Instant::now();
+    let outcome = work().unwrap_or_else(|error| Outcome::Failed(format!("{error:#}")));
+    if let Outcome::Failed(why) | Outcome::Skipped(why) = &outcome {
+        println!("{why}");
+    }
+    steps.push(Step { name, outcome, seconds: start.elapsed().as_secs_f64() });
+}
+
+fn passed(command: &mut Command) -> anyhow::Result<Outcome> {
+    must(command).map(|()| Outcome::Passed)
+}
+
+/// What the live tests use: a program that must be there, and the Debian package it is in.
+const PACKAGES: [(&str, &str); 4] =
+    [("strace", "strace"), ("ip", "iproute2"), ("ethtool", "ethtool"), ("readelf", "binutils")];
+
+fn packages() -> anyhow::Result<Outcome> {
+    let find =
+        |program: &&(&str, &str)| !works(&mut command("sh", &["-c", &format!("command -v {}", program.0)]));
+    let missing: Vec<&str> = PACKAGES.iter().filter(find).map(|(_, package)| *package).collect();
+    if missing.is_empty() {
+        return Ok(Outcome::Passed);
+    }
+    if !is_root() {
+        return Ok(Outcome::Skipped(format!(
+            "not root, so {} cannot be installed; the live tests that use them will say so",
+            missing.join(", ")
+        )));
+    }
+    must(&mut command("apt-get", &["update", "-qq"]))?;
+    let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    install.extend(missing);
+    passed(command("apt-get", &install).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+/// The one file we ship must run on any distribution: no shared library at all, and small.
+fn static_binary() -> anyhow::Result<Outcome> {
+    const SIZE_LIMIT_BYTES: u64 = 8_000_000;
+    let binary = release_binary()?;
+    let dynamic = command("readelf", &["--dynamic"]).arg(&binary).output()?;
+    if !dynamic.status.success() {
+        bail!("readelf cannot read {}", binary.display());
+    }
+    let text = String::from_utf8_lossy(&dynamic.stdout);
+    if let Some(line) = text.lines().find(|line| line.contains("NEEDED")) {
+        bail!("the release binary needs a shared library: {}", line.trim());
+    }
+    let size = std::fs::metadata(&binary)?.len();
+    println!("{}: {size} bytes, no shared library", binary.display());
+    if size > SIZE_LIMIT_BYTES {
+        bail!("the release binary is larger than {SIZE_LIMIT_BYTES} bytes");
+    }
+    Ok(Outcome::Passed)
+}
+
+/// The tests that need a kernel with hardware we do not have. `mini` costs seconds and is always tried; `full` is
+/// tried as root, since it needs packages; the MSR build takes minutes and is asked for by `ZENKAI_LAB=all`.
+fn lab(steps: &mut Vec<Step>, left_out: bool) {
+    if left_out {
+        step(steps, "laboratory", || Ok(Outcome::Skipped("left out by --no-lab".to_owned())));
+        return;
+    }
+    if !is_root() {
+        step(steps, "laboratory", || {
+            Ok(Outcome::Skipped(
+                "not root, so its images cannot be built; `sudo cargo xtask test` runs it".to_owned(),
+            ))
+        });
+        return;
+    }
+    let tiers: &[&'static str] = match std::env::var("ZENKAI_LAB").as_deref() {
+        Ok("all") => &["mini", "full", "qemu"],
+        Ok("mini") => &["mini"],
+        _ => &["mini", "full"],
+    };
+    for tier in tiers {
+        let name = match *tier {
+            "mini" => "laboratory: build mini",
+            "full" => "laboratory: build full",
+            _ => "laboratory: build qemu",
+        };
+        step(steps, name, || passed(&mut cargo(&["xtask", "lab", "build", tier])));
+    }
+    step(steps, "laboratory tests", || {
+        let binary = release_binary()?;
+        passed(cargo(&["test", "--package", "zenkai-lab"]).env("ZENKAI_BIN", binary))
+    });
+}
+
+fn summary(steps: &[Step]) -> ExitCode {
+    println!("\n== summary of {}", root().display());
+    let (mut good, mut bad, mut skipped) = (0, 0, 0);
+    for Step { name, outcome, seconds } in steps {
+        let word = match outcome {
+            Outcome::Passed => {
+                good += 1;
+                "passed".to_owned()
+            }
+            Outcome::Skipped(why) => {
+                skipped += 1;
+                format!("SKIPPED: {why}")
+            }
+            Outcome::Failed(why) => {
+                bad += 1;
+                format!("FAILED: {why}")
+            }
+        };
+        println!("{seconds:7.1} s  {name}: {word}");
+    }
+    println!("{good} passed, {bad} failed, {skipped} skipped");
+    if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
