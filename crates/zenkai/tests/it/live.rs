@@ -1,0 +1,94 @@
+//! The machine the tests run on.
+
+use std::fs;
+
+use serde_json::Value;
+use zenkai::cli::Exit;
+use zenkai_diagnose::{Context, Policy, Selection, diagnose};
+use zenkai_host::{Capture, FakeHost, LiveHost, RecordingHost};
+
+use crate::zenkai;
+
+/// The promise of captures: the same look at the machine, kept as text and without identity, leads to the same
+/// diagnosis and the same facts, byte for byte.
+#[test]
+fn a_capture_tells_what_the_machine_told() {
+    let host = RecordingHost::new(LiveHost);
+    let live = zenkai_facts::observe(&host);
+    let capture = host.into_capture();
+    let text = capture.clone().anonymised().to_text();
+    let replayed = zenkai_facts::observe(&FakeHost::from_capture(Capture::parse(&text).unwrap()));
+    let judge = |facts| {
+        let diagnosis = diagnose(facts, Context::default(), &Policy::default(), &Selection::default());
+        serde_json::to_string_pretty(&diagnosis).unwrap()
+    };
+    assert_eq!(judge(&live), judge(&replayed));
+    let exact = zenkai_facts::observe(&FakeHost::from_capture(capture));
+    assert_eq!(serde_json::to_string(&live).unwrap(), serde_json::to_string(&exact).unwrap());
+}
+
+#[test]
+fn a_capture_holds_no_name_of_this_machine() {
+    let text = zenkai(&["capture"]).out;
+    let mut secrets = Vec::new();
+    secrets.extend(fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    for path in ["/etc/machine-id", "/proc/sys/kernel/random/boot_id", "/sys/class/dmi/id/product_uuid"] {
+        secrets.extend(fs::read_to_string(path).ok());
+    }
+    for device in fs::read_dir("/sys/class/net").unwrap() {
+        secrets.extend(fs::read_to_string(device.unwrap().path().join("address")).ok());
+    }
+    let secrets = secrets.iter().map(|secret| secret.trim()).filter(|secret| {
+        // A short or all-zero name is part of other words.
+        secret.len() > 5 && !secret.chars().all(|letter| "0:-".contains(letter))
+    });
+    for secret in secrets {
+        assert!(!text.contains(secret), "the capture tells {secret}");
+    }
+    assert_eq!(Capture::parse(&text).unwrap().anonymised().to_text(), text, "anonymising twice changes more");
+}
+
+#[test]
+fn facts_are_what_the_kernel_says() {
+    let facts: Value = serde_json::from_str(&zenkai(&["facts", "--json"]).out).unwrap();
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    assert_eq!(facts["cpu"]["online"], online.trim());
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(facts["kernel"]["release"], release.trim());
+}
+
+#[test]
+fn every_check_can_be_explained() {
+    let checks: Value = serde_json::from_str(&zenkai(&["checks", "--json"]).out).unwrap();
+    let checks = checks["checks"].as_array().unwrap();
+    assert!(checks.len() >= 60, "only {} checks", checks.len());
+    for check in checks {
+        let id = check["id"].as_str().unwrap();
+        let called = zenkai(&["explain", id]);
+        assert_eq!(called.exit, Exit::Fine);
+        assert!(called.out.contains(id));
+    }
+}
+
+#[test]
+fn every_subsystem_is_judged() {
+    let all: Value = serde_json::from_str(&zenkai(&["checks", "--json"]).out).unwrap();
+    for subsystem in [
+        "cpu",
+        "idle",
+        "power",
+        "memory",
+        "numa",
+        "block",
+        "pcie",
+        "net",
+        "irq",
+        "kernel",
+        "cgroup",
+        "virtualisation",
+        "services",
+    ] {
+        let own = all["checks"].as_array().unwrap().iter().filter(|check| check["subsystem"] == subsystem);
+        assert!(own.count() >= 2, "{subsystem} is hardly judged");
+    }
+}

@@ -1,0 +1,37 @@
+//! Integration tests of the program, in one binary: every module here is one kind of input.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests make files and look at the machine by other ways than zenkai"
+)]
+
+mod golden;
+mod hostile;
+mod live;
+
+use zenkai::cli::Exit;
+
+/// What one call of the program gave.
+pub(crate) struct Called {
+    pub(crate) exit: Exit,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Calls the program as `zenkai ARGS…`.
+pub(crate) fn zenkai(args: &[&str]) -> Called {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = zenkai::cli::run(std::iter::once(&"zenkai").chain(args), &mut out, &mut err);
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+    Called { exit, out: text(out), err: text(err) }
+}
+
+/// Every list of modules has a test that it is complete.
+#[test]
+fn no_test_file_is_forgotten() {
+    let source = include_str!("main.rs");
+    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let stem = name.strip_suffix(".rs").unwrap_or(&name);
+        assert!(stem == "main" || source.contains(&format!("mod {stem};")), "{name} is in no list");
+    }
+}
