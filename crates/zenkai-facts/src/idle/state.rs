@@ -1,0 +1,173 @@
+//! The idle states of all CPUs: read CPU by CPU, told once for CPUs that have the same.
+
+use serde::Serialize;
+
+use crate::{CpuSet, Observed, Reader, Reason, cpu::CPU_DIR, reader::join};
+
+/// The kernel's own limit on states of one CPU is 10 (`CPUIDLE_STATE_MAX` in `include/linux/cpuidle.h`).
+const STATE_LIMIT: usize = 32;
+
+/// One idle state, of all CPUs where it is the same.
+#[derive(Debug, Clone, Serialize)]
+pub struct State {
+    /// N of `stateN`; deeper states have higher numbers.
+    pub index: u32,
+    /// `POLL`, `C1`, `C6` …
+    pub name: Observed<String>,
+    /// What the driver says of it, such as `MWAIT 0x20` or `ACPI IOPORT 0x814`.
+    pub description: Observed<String>,
+    /// Time to wake up from it, in µs, as the driver believes.
+    pub latency_us: Observed<u64>,
+    /// How long a CPU must stay in it to save energy, in µs.
+    pub residency_us: Observed<u64>,
+    /// The CPUs that have it.
+    pub cpus: CpuSet,
+    /// Those of them on which it is switched off.
+    pub disabled_on: CpuSet,
+    /// Whether the driver itself leaves it off unless somebody switches it on (`default_status`); read only when it
+    /// is off somewhere.
+    pub off_by_default: Observed<bool>,
+    /// How often it was entered since boot, over all its CPUs.
+    pub usage: u64,
+    /// Time in it since boot, in µs, over all its CPUs.
+    pub time_us: u64,
+    /// The same CPU by CPU.
+    #[serde(skip)]
+    pub by_cpu: Vec<IdleTime>,
+}
+
+/// What one CPU did with one state since boot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleTime {
+    /// Which CPU.
+    pub cpu: u32,
+    /// How often it entered the state.
+    pub usage: u64,
+    /// Time in the state, in µs.
+    pub time_us: u64,
+}
+
+impl State {
+    /// Whether a CPU in this state runs a loop instead of resting.
+    pub fn is_polling(&self) -> bool {
+        self.name.text() == Some("POLL")
+    }
+
+    /// The CPUs that may enter it.
+    pub fn enabled_on(&self) -> CpuSet {
+        self.cpus.difference(&self.disabled_on)
+    }
+}
+
+pub(super) fn observe(reader: &Reader<'_>, online: &CpuSet) -> Observed<Vec<State>> {
+    let dir_of = |cpu: u32| join(CPU_DIR, format_args!("cpu{cpu}/cpuidle"));
+    let first = dir_of(online.first().unwrap_or(0));
+    let indices = reader.numbered(&first, "state").parse(|indices| {
+        if indices.len() > STATE_LIMIT { Err(format!("{} states", indices.len())) } else { Ok(indices) }
+    });
+    indices.map(|indices| {
+        let mut states: Vec<(State, Vec<u32>, Vec<u32>)> = Vec::new();
+        for index in indices {
+            let known = states.len();
+            for cpu in online.iter() {
+                let dir = join(&dir_of(cpu), format_args!("state{index}"));
+                add(reader, &mut states, known, index, cpu, &dir);
+            }
+        }
+        states.into_iter().map(finish).collect()
+    })
+}
+
+/// Adds one CPU's state to the equal one of another CPU. Name and residency are read again only where the latency
+/// differs, as between the two kinds of cores of a hybrid CPU; this halves the number of files.
+fn add(
+    reader: &Reader<'_>,
+    states: &mut Vec<(State, Vec<u32>, Vec<u32>)>,
+    from: usize,
+    index: u32,
+    cpu: u32,
+    dir: &str,
+) {
+    let latency_us = reader.number::<u64>(&join(dir, "latency"));
+    if latency_us.is_absent() {
+        return;
+    }
+    let same = |state: &State| state.latency_us.outcome() == latency_us.outcome();
+    let place = states.iter().skip(from).position(|(state, ..)| same(state)).map(|at| at + from);
+    let place = place.unwrap_or_else(|| {
+        states.push((state(reader, index, latency_us, dir), Vec::new(), Vec::new()));
+        states.len() - 1
+    });
+    let Some((state, cpus, disabled)) = states.get_mut(place) else { return };
+    cpus.push(cpu);
+    // Counters beyond u64 do not exist; a state without counters contributes nothing.
+    let count = |name: &str| reader.number::<u64>(&join(dir, name)).value();
+    if let (Some(usage), Some(time_us)) = (count("usage"), count("time")) {
+        state.usage = state.usage.saturating_add(usage);
+        state.time_us = state.time_us.saturating_add(time_us);
+        state.by_cpu.push(IdleTime { cpu, usage, time_us });
+    }
+    if reader.flag(&join(dir, "disable")).value() == Some(true) {
+        if disabled.is_empty() {
+            state.off_by_default = off_by_default(reader, dir);
+        }
+        disabled.push(cpu);
+    }
+}
+
+fn state(reader: &Reader<'_>, index: u32, latency_us: Observed<u64>, dir: &str) -> State {
+    let on = Reason::NotApplicable("the state is on".to_owned());
+    State {
+        index,
+        name: reader.text(&join(dir, "name")),
+        description: reader.text(&join(dir, "desc")),
+        latency_us,
+        residency_us: reader.number(&join(dir, "residency")),
+        cpus: CpuSet::default(),
+        disabled_on: CpuSet::default(),
+        off_by_default: Observed::unavailable(join(dir, "default_status"), on),
+        usage: 0,
+        time_us: 0,
+        by_cpu: Vec::new(),
+    }
+}
+
+fn off_by_default(reader: &Reader<'_>, dir: &str) -> Observed<bool> {
+    reader.flag(&join(dir, "default_status")).map(|enabled| !enabled)
+}
+
+fn finish((mut state, cpus, disabled): (State, Vec<u32>, Vec<u32>)) -> State {
+    state.cpus = cpus.into_iter().collect();
+    state.disabled_on = disabled.into_iter().collect();
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use zenkai_host::FakeHost;
+
+    use super::*;
+
+    #[test]
+    fn hybrid_cpus_keep_their_own_states() {
+        let host = (0..4).fold(FakeHost::new(&[]), |host, cpu| {
+            let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state1");
+            let small = cpu > 1;
+            host.file(&format!("{dir}/name"), if small { "C6E\n" } else { "C6\n" })
+                .file(&format!("{dir}/latency"), if small { "30\n" } else { "170\n" })
+                .file(&format!("{dir}/usage"), "5\n")
+                .file(&format!("{dir}/time"), "100\n")
+                .file(&format!("{dir}/disable"), if cpu == 3 { "1\n" } else { "0\n" })
+                .file(&format!("{dir}/default_status"), "disabled\n")
+        });
+        let states = observe(&Reader::new(&host), &CpuSet::range(0..=3));
+        let states = states.get().unwrap();
+        assert_eq!(states.len(), 2);
+        assert_eq!((states[0].name.text(), states[0].cpus.to_string()), (Some("C6"), "0-1".to_owned()));
+        assert_eq!((states[0].usage, states[0].time_us), (10, 200));
+        assert_eq!(states[1].disabled_on.to_string(), "3");
+        assert_eq!(states[1].enabled_on().to_string(), "2");
+        assert_eq!(states[1].off_by_default.value(), Some(true));
+        assert!(states[0].off_by_default.value().is_none());
+    }
+}
