@@ -61,6 +61,8 @@ pub struct Facts {
     pub cgroup: cgroup::Cgroup,
     /// Disks and what is built on them.
     pub block: block::Block,
+    /// PCIe links of storage, network and accelerators.
+    pub pcie: pcie::Pcie,
     /// Network devices.
     pub net: net::Net,
     /// Interrupts.
@@ -101,6 +103,7 @@ pub fn observe(host: &dyn Host) -> Facts {
         sysctl_files: sysctl_files::observe(&reader),
         cgroup: cgroup::observe(&reader),
         block: block::observe(&reader),
+        pcie: pcie::observe(&reader),
         net: net::observe(&reader),
         irq: irq::observe(&reader),
         virtualisation: virtualisation::observe(&reader),
