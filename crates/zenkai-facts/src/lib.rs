@@ -91,6 +91,7 @@ pub fn observe(host: &dyn Host) -> Facts {
     let reader = Reader::new(host);
     let effective_uid = reader.query(&Query::EffectiveUid, |reply| reply.numbers()?.first().copied());
     let cpu = cpu::observe(&reader);
+    let paths = pcie::Paths::new(&reader);
     Facts {
         privilege: Privilege { effective_uid },
         idle: idle::observe(&reader, &cpu),
@@ -102,8 +103,8 @@ pub fn observe(host: &dyn Host) -> Facts {
         kernel: kernel::observe(&reader),
         sysctl_files: sysctl_files::observe(&reader),
         cgroup: cgroup::observe(&reader),
-        block: block::observe(&reader),
-        pcie: pcie::observe(&reader),
+        block: block::observe(&reader, &paths),
+        pcie: pcie::observe(&reader, &paths),
         net: net::observe(&reader),
         irq: irq::observe(&reader),
         virtualisation: virtualisation::observe(&reader),

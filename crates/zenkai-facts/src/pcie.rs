@@ -139,9 +139,8 @@ pub fn path(reader: &Reader<'_>, device: &str) -> Observed<Vec<Hop>> {
 }
 
 /// Reads this subsystem.
-pub fn observe(reader: &Reader<'_>) -> Pcie {
+pub fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Pcie {
     const DEVICES: &str = "/sys/bus/pci/devices";
-    let paths = Paths::new(reader);
     let endpoint = |address: String| {
         let device = join(DEVICES, &address);
         let class = reader.text(&join(&device, "class"));
@@ -165,14 +164,8 @@ fn read_hop(reader: &Reader<'_>, dir: &str) -> Hop {
         },
         Err(reason) => Observed::unavailable(uevent.source(), reason.clone()),
     };
-    let number = |name: &str, parse: fn(&str) -> Result<u32, Reason>| {
-        let text = reader.text(&join(dir, name));
-        let source = text.source().to_owned();
-        match text.outcome().map_err(Clone::clone).and_then(|text| parse(text)) {
-            Ok(value) => Observed::known(source, value),
-            Err(reason) => Observed::unavailable(source, reason),
-        }
-    };
+    let number =
+        |name: &str, parse: fn(&str) -> Result<u32, Reason>| reader.understood(&join(dir, name), parse);
     Hop {
         address: dir.rsplit('/').next().unwrap_or(dir).to_owned(),
         class: field("PCI_CLASS").parse(|class| link::class_code(&class)),
@@ -252,7 +245,8 @@ mod tests {
     #[test]
     fn only_what_works_is_an_endpoint() {
         let host = world();
-        let pcie = observe(&Reader::new(&host));
+        let reader = Reader::new(&host);
+        let pcie = observe(&reader, &Paths::new(&reader));
         let endpoints = pcie.endpoints.get().unwrap();
         assert_eq!(endpoints.len(), 1);
         assert_eq!(endpoints[0].path.get().unwrap().len(), 2);

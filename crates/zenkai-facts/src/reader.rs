@@ -54,6 +54,15 @@ impl<'h> Reader<'h> {
         self.text(path).parse(|text| text.parse().map_err(|_| format!("`{}`", shorten(&text))))
     }
 
+    /// Text whose parser also knows values that mean "there is none" (`-1`, `Unknown`) and says which reason
+    /// that is.
+    pub fn understood<T>(&self, path: &str, parse: impl FnOnce(&str) -> Result<T, Reason>) -> Observed<T> {
+        match self.text(path).outcome().map_err(Clone::clone).and_then(|text| parse(text)) {
+            Ok(value) => Observed::known(path, value),
+            Err(reason) => Observed::unavailable(path, reason),
+        }
+    }
+
     /// A switch: `1`, `Y`, `on`, `enabled` or `0`, `N`, `off`, `disabled`.
     pub fn flag(&self, path: &str) -> Observed<bool> {
         self.text(path).parse(|text| match text.as_str() {
