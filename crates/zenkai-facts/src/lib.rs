@@ -92,15 +92,16 @@ pub fn observe(host: &dyn Host) -> Facts {
     let effective_uid = reader.query(&Query::EffectiveUid, |reply| reply.numbers()?.first().copied());
     let cpu = cpu::observe(&reader);
     let paths = pcie::Paths::new(&reader);
+    let kernel = kernel::observe(&reader);
     Facts {
         privilege: Privilege { effective_uid },
         idle: idle::observe(&reader, &cpu),
         thermal: thermal::observe(&reader, &cpu),
         msr: msr::observe(&reader, &cpu),
-        vulnerabilities: vulnerabilities::observe(&reader),
+        vulnerabilities: vulnerabilities::observe(&reader, &kernel),
         numa: numa::observe(&reader),
         memory: memory::observe(&reader),
-        kernel: kernel::observe(&reader),
+        kernel,
         sysctl_files: sysctl_files::observe(&reader),
         cgroup: cgroup::observe(&reader),
         block: block::observe(&reader, &paths),
