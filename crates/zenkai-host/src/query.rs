@@ -5,24 +5,32 @@ use std::{fmt, str::FromStr};
 /// A request of the ethtool ioctl (`linux/ethtool.h`), all of the "get" kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EthtoolRequest {
-    /// `ETHTOOL_GDRVINFO`: driver, firmware version and bus address, as text lines `key value`.
+    /// `ETHTOOL_GDRVINFO`, as text lines `key value`: `driver`, `version`, `firmware`, `bus` (bus address). What
+    /// the driver leaves empty has no line.
     Driver,
-    /// `ETHTOOL_GLINKSETTINGS`: speed, duplex, autonegotiation and the supported link modes' maximum speed.
+    /// `ETHTOOL_GLINKSETTINGS`: `speed_mbps` (missing when unknown), `duplex` (0 half, 1 full, 255 unknown),
+    /// `autoneg` (0 off, 1 on, 255 unknown), `port` (0 twisted pair, 3 fibre, 5 direct attach, 239 none,
+    /// 255 other), and the fastest mode in each of the three masks, missing when it has none:
+    /// `max_supported_speed_mbps`, `max_advertised_speed_mbps`, `max_partner_speed_mbps`.
     Link,
-    /// `ETHTOOL_GRINGPARAM`: ring sizes and their maxima.
+    /// `ETHTOOL_GRINGPARAM`, in descriptors: `rx`, `rx_max`, `rx_mini`, `rx_mini_max`, `rx_jumbo`,
+    /// `rx_jumbo_max`, `tx`, `tx_max`.
     Rings,
-    /// `ETHTOOL_GCHANNELS`: queue counts and their maxima.
+    /// `ETHTOOL_GCHANNELS`, in queues: `rx`, `rx_max`, `tx`, `tx_max`, `other`, `other_max`, `combined`,
+    /// `combined_max`.
     Channels,
-    /// `ETHTOOL_GCOALESCE`: interrupt coalescing.
+    /// `ETHTOOL_GCOALESCE`: `rx_usecs`, `rx_frames`, `rx_usecs_irq`, `tx_usecs`, `tx_frames`, `tx_usecs_irq`,
+    /// and the switches `adaptive_rx`, `adaptive_tx`.
     Coalesce,
-    /// `ETHTOOL_GFEATURES`: each feature by name; bit 0 available, bit 1 active, bit 2 never changeable,
-    /// bit 3 requested.
+    /// `ETHTOOL_GFEATURES`: each feature by the name the kernel gives it; bit 0 available (may be changed),
+    /// bit 1 active, bit 2 never changeable, bit 3 requested.
     Features,
-    /// `ETHTOOL_GPAUSEPARAM`: flow control.
+    /// `ETHTOOL_GPAUSEPARAM`, all switches: `autoneg`, `rx`, `tx`.
     Pause,
-    /// `ETHTOOL_GEEE`: energy-efficient Ethernet.
+    /// `ETHTOOL_GEEE`: the switches `active` (agreed with the partner), `enabled` and `tx_lpi_enabled`, and
+    /// `tx_lpi_timer_us`.
     Eee,
-    /// `ETHTOOL_GSTATS`: the driver's own counters by name.
+    /// `ETHTOOL_GSTATS`: the driver's own counters by name. A name may come more than once.
     Statistics,
 }
 
