@@ -5,7 +5,14 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use zenkai_facts::Facts;
 
-use crate::{Diagnosis, Finding, Impact, Subject, Subsystem, checks, diagnosis::Reported};
+use crate::{
+    Diagnosis, Finding, Impact, Subject, Subsystem,
+    checks::{
+        self,
+        clock::{all_busy_khz, ghz, median_khz},
+    },
+    diagnosis::Reported,
+};
 
 /// What a machine is made of, in the reader's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,7 +61,7 @@ pub(crate) fn verdicts(facts: &Facts, diagnosis: &Diagnosis) -> Vec<Verdict> {
 }
 
 fn verdict(
-    _facts: &Facts,
+    facts: &Facts,
     diagnosis: &Diagnosis,
     (resource, name, subsystems): (Resource, &str, &[Subsystem]),
 ) -> Verdict {
@@ -78,7 +85,25 @@ fn verdict(
         some if judged == 0 && found.is_empty() => format!(" ({})", count(some, "check")),
         some => format!("; {} could not be judged", count(some, "check")),
     };
+    let measured = if resource == Resource::Cpu { clock(facts, &found) } else { None };
+    let said = match measured {
+        Some(clock) => format!("{clock}; {said}"),
+        None => said,
+    };
     Verdict { resource, worst, judged, sentence: format!("{name}: {said}{gap}") }
+}
+
+/// The clock the CPU really had under load, when it was measured, and the causes that findings name.
+fn clock(facts: &Facts, found: &[&Reported]) -> Option<String> {
+    let clocks = all_busy_khz(facts.probe.get()?);
+    let measured = ghz(median_khz(&clocks)?);
+    let of = match facts.nominal_khz().value() {
+        Some(nominal) => format!(" (nominal {})", ghz(nominal)),
+        None => String::new(),
+    };
+    let causes: Vec<&str> = found.iter().filter_map(|reported| reported.finding.because.as_deref()).collect();
+    let because = if causes.is_empty() { String::new() } else { format!(" because {}", causes.join("; ")) };
+    Some(format!("runs at {measured}{of} with all CPUs busy{because}"))
 }
 
 fn worst_of(first: &Reported, found: usize) -> String {

@@ -4,6 +4,7 @@
 //! Every value is [`Observed`]: known, with the place it was read from, or unavailable, with the reason.
 
 mod cpu_set;
+mod nominal;
 mod observed;
 mod reader;
 

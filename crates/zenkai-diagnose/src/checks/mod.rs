@@ -3,6 +3,7 @@
 
 pub mod block;
 pub mod cgroup;
+pub(crate) mod clock;
 pub mod cpu;
 pub mod idle;
 pub mod irq;
