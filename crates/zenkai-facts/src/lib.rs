@@ -94,6 +94,7 @@ pub fn observe(host: &dyn Host) -> Facts {
     let cpu = cpu::observe(&reader);
     let paths = pcie::Paths::new(&reader);
     let kernel = kernel::observe(&reader);
+    let net = net::observe(&reader);
     Facts {
         privilege: Privilege { effective_uid },
         idle: idle::observe(&reader, &cpu),
@@ -107,8 +108,8 @@ pub fn observe(host: &dyn Host) -> Facts {
         cgroup: cgroup::observe(&reader),
         block: block::observe(&reader, &paths),
         pcie: pcie::observe(&reader, &paths),
-        net: net::observe(&reader),
-        irq: irq::observe(&reader),
+        irq: irq::observe(&reader, &net),
+        net,
         virtualisation: virtualisation::observe(&reader),
         firmware: firmware::observe(&reader),
         power: power::observe(&reader),
