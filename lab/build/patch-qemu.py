@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""patch-qemu.py SRCDIR: teach QEMU's TCG (source of 7.2, Debian's) a table of MSRs and CPUID bits, read from the
+file that $QEMU_LAB_MSR names. Only adds code; with the variable unset QEMU behaves as before. Lines of the file:
+  msr NUMBER VALUE [rw|ro|gp|cnt|pkg] one register per vCPU; ro: a write faults; gp: any access faults;
+                                      cnt: a counter, VALUE/1024 of the TSC; pkg: one register for all vCPUs
+  cpuid LEAF SUBLEAF eax|ebx|ecx|edx MASK   bits to set
+  strict                              any other MSR that QEMU does not know faults, as on hardware
+The values travel in snapshots (a vmstate section, sent only when there is a table).
+With a table in use MWAIT accepts ECX=1 and sleeps 0.3 ms at most, so that intel_idle works."""
+import sys
+src = sys.argv[1]
+def edit(path, *pairs):
+    s = open(src + '/' + path).read()
+    for old, new in pairs:
+        assert s.count(old) >= 1, (path, old)
+        s = s.replace(old, new, 1)
+    open(src + '/' + path, 'w').write(s)
+
+TABLE = r'''
+/* lab: MSRs from $QEMU_LAB_MSR */
+#define LAB_MAX 128
+#define LAB_CPUS 64
+enum { LAB_RW, LAB_RO, LAB_GP, LAB_CNT, LAB_PKG };
+static struct { uint32_t msr; uint64_t val; int mode; } lab_msr[LAB_MAX];
+static int lab_n = -1, lab_strict;
+typedef struct LabState { uint64_t val[LAB_CPUS][LAB_MAX]; } LabState;
+static LabState lab_state;
+#define lab_val lab_state.val
+static void lab_load(void)
+{
+    const char *fn = getenv("QEMU_LAB_MSR");
+    char line[256], mode[16];
+    unsigned long long m, v;
+    int n = 0, i, j;
+    FILE *f = fn ? fopen(fn, "r") : NULL;
+    while (f && fgets(line, sizeof(line), f)) {
+        mode[0] = 0;
+        if (!strncmp(line, "strict", 6)) {
+            lab_strict = 1;
+        } else if (n < LAB_MAX && sscanf(line, "msr %lli %lli %15s", &m, &v, mode) >= 2) {
+            lab_msr[n].msr = m;
+            lab_msr[n].val = v;
+            lab_msr[n].mode = !strcmp(mode, "ro") ? LAB_RO : !strcmp(mode, "gp") ? LAB_GP :
+                              !strcmp(mode, "cnt") ? LAB_CNT : !strcmp(mode, "pkg") ? LAB_PKG : LAB_RW;
+            n++;
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+    for (i = 0; i < LAB_CPUS; i++) {
+        for (j = 0; j < n; j++) {
+            lab_val[i][j] = lab_msr[j].val;
+        }
+    }
+    qatomic_store_release(&lab_n, n);
+}
+static int lab_find(uint32_t msr)
+{
+    static int once;
+    int i;
+    if (qatomic_load_acquire(&lab_n) < 0) {
+        if (qatomic_xchg(&once, 1) == 0) {
+            lab_load();
+        }
+        while (qatomic_load_acquire(&lab_n) < 0) {
+            ;
+        }
+    }
+    for (i = 0; i < lab_n; i++) {
+        if (lab_msr[i].msr == msr) {
+            return i;
+        }
+    }
+    return -1;
+}
+static int lab_slot(CPUState *cs, int k)
+{
+    return lab_msr[k].mode == LAB_PKG ? 0 : cs->cpu_index % LAB_CPUS;
+}
+static const VMStateDescription lab_vmstate = {
+    .name = "lab-msr",
+    .version_id = 1,
+    .minimum_version_id = 1,
+    .fields = (VMStateField[]) {
+        VMSTATE_UINT64_2DARRAY(val, LabState, LAB_CPUS, LAB_MAX),
+        VMSTATE_END_OF_LIST()
+    }
+};
+void lab_register(void);
+void lab_register(void)
+{
+    static int done;
+    if (!done && (lab_find(0), lab_n > 0)) {
+        vmstate_register(NULL, 0, &lab_vmstate, &lab_state);
+    }
+    done = 1;
+}
+
+'''
+W = 'void helper_wrmsr(CPUX86State *env)\n'
+SW = '    switch ((uint32_t)env->regs[R_ECX]) {\n'
+f = 'target/i386/tcg/sysemu/misc_helper.c'
+edit(f, (W, TABLE + W), ('#include "exec/exec-all.h"\n', '#include "exec/exec-all.h"\n#include "migration/vmstate.h"\n'))
+s = open(src + '/' + f).read()
+i, j, k = s.index(W), s.index('void helper_rdmsr('), s.index('G_NORETURN void helper_mwait(')
+head, wr, rd, mw = s[:i], s[i:j], s[j:k], s[k:]
+wr = wr.replace(SW, '''    {
+        int k = lab_find((uint32_t)env->regs[R_ECX]);
+        if (k >= 0) {
+            if (lab_msr[k].mode == LAB_GP || lab_msr[k].mode == LAB_RO) {
+                goto error;
+            }
+            lab_val[lab_slot(cs, k)][k] = val;
+            return;
+        }
+    }
+''' + SW, 1)
+X = '        /* XXX: exception? */\n'
+assert X in wr and X in rd and SW in rd
+k = wr.rindex(X)
+wr = wr[:k] + wr[k:].replace(X, '        if (lab_strict) {\n            goto error;\n        }\n', 1)
+rd = rd.replace(SW, '''    {
+        int k = lab_find((uint32_t)env->regs[R_ECX]);
+        if (k >= 0) {
+            if (lab_msr[k].mode == LAB_GP) {
+                raise_exception_err_ra(env, EXCP0D_GPF, 0, GETPC());
+            }
+            val = lab_val[lab_slot(env_cpu(env), k)][k];
+            if (lab_msr[k].mode == LAB_CNT) {
+                val = (uint64_t)(((unsigned __int128)cpu_get_tsc(env) * lab_msr[k].val) >> 10);
+            }
+            env->regs[R_EAX] = (uint32_t)(val);
+            env->regs[R_EDX] = (uint32_t)(val >> 32);
+            return;
+        }
+    }
+''' + SW, 1)
+k = rd.rindex(X)
+rd = rd[:k] + rd[k:].replace(X, '        if (lab_strict) {\n            raise_exception_err_ra(env, EXCP0D_GPF, 0, GETPC());\n        }\n', 1)
+A, B = '    if ((uint32_t)env->regs[R_ECX] != 0) {\n', '    if (cs->cpu_index != 0 || CPU_NEXT(cs) != NULL) {\n'
+assert A in mw and B in mw
+mw = mw.replace(A, '    int lab = lab_find(0) == -1 && lab_n > 0;\n    if (!lab && (uint32_t)env->regs[R_ECX] != 0) {\n', 1)
+mw = mw.replace(B, '''    if (lab && !qatomic_read(&cs->interrupt_request)) {
+        g_usleep(300);   /* Linux waits with interrupts off, where HLT would never wake */
+    }
+    if (lab || cs->cpu_index != 0 || CPU_NEXT(cs) != NULL) {
+''', 1)
+open(src + '/' + f, 'w').write(head + wr + rd + mw)
+
+SIG = '''(CPUX86State *env, uint32_t index, uint32_t count,
+                   uint32_t *eax, uint32_t *ebx,
+                   uint32_t *ecx, uint32_t *edx)
+'''
+edit('target/i386/cpu.c', ('void cpu_x86_cpuid' + SIG + '{\n', 'static void lab_cpuid0' + SIG.rstrip() + r''';
+/* lab: CPUID bits from $QEMU_LAB_MSR */
+void lab_register(void);
+static struct { uint32_t leaf, sub, or; int reg; } lab_cpuid[64];
+static int lab_cpuid_n = -1;
+void cpu_x86_cpuid''' + SIG + r'''{
+    int i;
+    if (lab_cpuid_n < 0) {
+        const char *fn = getenv("QEMU_LAB_MSR");
+        FILE *f = fn ? fopen(fn, "r") : NULL;
+        char line[256], r[8];
+        unsigned long long l, u, o;
+        int n = 0;
+        while (f && n < 64 && fgets(line, sizeof(line), f)) {
+            if (sscanf(line, "cpuid %lli %lli %3s %lli", &l, &u, r, &o) == 4) {
+                lab_cpuid[n].leaf = l;
+                lab_cpuid[n].sub = u;
+                lab_cpuid[n].or = o;
+                lab_cpuid[n].reg = r[1] - 'a';
+                n++;
+            }
+        }
+        if (f) {
+            fclose(f);
+        }
+        lab_cpuid_n = n;
+    }
+    lab_cpuid0(env, index, count, eax, ebx, ecx, edx);
+    for (i = 0; i < lab_cpuid_n; i++) {
+        if (lab_cpuid[i].leaf == index && lab_cpuid[i].sub == count) {
+            uint32_t *t[4] = { eax, ebx, ecx, edx };
+            *t[lab_cpuid[i].reg & 3] |= lab_cpuid[i].or;
+        }
+    }
+}
+
+static void lab_cpuid0''' + SIG + '{\n'))
+edit('target/i386/cpu.c', ('    mce_init(cpu);\n', '    mce_init(cpu);\n    lab_register();\n'))
+edit('pc-bios/meson.build', ('if unpack_edk2_blobs\n', 'if false\n'))

@@ -1,0 +1,188 @@
+//! Ailments as data: `lab/ailments/NAME.toml` says which one setting of which machine is spoilt, and which check must
+//! then fire, and only then.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::error::Doing;
+use crate::spec::{MachineSpec, names, read_toml};
+use crate::{Cache, Job, LabError, Machine, Outcome, cache};
+
+/// The exit code by which the ailing job says that spoiling did not work.
+const NOT_SPOILT: i32 = 97;
+
+/// An ailment: one thing that is wrong with a machine.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ailment {
+    /// Its name: the name of its file.
+    #[serde(skip)]
+    pub name: String,
+    /// The machine it befalls.
+    pub machine: String,
+    /// Why it costs speed, or is worth a word, in a sentence.
+    pub why: String,
+    /// The ids of the checks that must fire on the ailing machine and stay silent on the healthy one.
+    pub expect: Vec<String>,
+    /// Shell lines, run on the ailing and on the healthy machine alike, before the ailment.
+    #[serde(default)]
+    pub setup: String,
+    /// Shell lines, run on the ailing machine only.
+    #[serde(default)]
+    pub spoil: String,
+    /// A shell command that succeeds on the ailing machine and fails on the healthy one: proof that the kernel took
+    /// the ailment.
+    pub proof: String,
+    /// Words for the kernel's command line of the ailing machine, which is then booted.
+    #[serde(default)]
+    pub append: String,
+}
+
+impl Ailment {
+    /// Reads all ailments of `lab/ailments`, by name.
+    pub fn all() -> Result<Vec<Self>, LabError> {
+        let dir = cache::sources().join("ailments");
+        let load = |name: &String| {
+            let mut ailment: Self = read_toml(&dir.join(format!("{name}.toml")))?;
+            name.clone_into(&mut ailment.name);
+            Ok(ailment)
+        };
+        names("ailments")?.iter().map(load).collect()
+    }
+
+    /// A script that spoils the machine, proves it, and then does something as the ailing machine.
+    pub fn ailing_job(&self, then: &str) -> Job {
+        let (setup, spoil, proof) = (&self.setup, &self.spoil, &self.proof);
+        // Each part in a shell of its own, so that -e and its variables stay there. The noise goes to the error output.
+        let script = format!(
+            "(set -e\n{setup}\n{spoil}\n) >&2 || {{ echo 'lab: spoiling failed' >&2; exit {NOT_SPOILT}; }}\n\
+             (\n{proof}\n) >&2 || {{ echo 'lab: the kernel did not take the ailment' >&2; exit {NOT_SPOILT}; }}\n{then}"
+        );
+        Job::shell(script).append(&self.append)
+    }
+
+    /// A script that does something on the healthy machine, after proving that it is healthy.
+    pub fn healthy_job(&self, then: &str) -> Job {
+        let (setup, proof) = (&self.setup, &self.proof);
+        let script = format!(
+            "(set -e\n{setup}\n) >&2 || {{ echo 'lab: the setup failed' >&2; exit {NOT_SPOILT}; }}\n\
+             (\n{proof}\n) >&2 2>/dev/null && {{ echo 'lab: the healthy machine has the ailment' >&2; exit {NOT_SPOILT}; }}\n\
+             {then}"
+        );
+        Job::shell(script)
+    }
+
+    /// Runs an [`Ailment::ailing_job`] or [`Ailment::healthy_job`]; an error if the kernel did not take the ailment, or
+    /// if the healthy machine shows it all the same.
+    pub fn run(&self, machine: &Machine, job: Job) -> Result<Outcome, LabError> {
+        let outcome = machine.run(job)?;
+        if outcome.code == NOT_SPOILT {
+            let (name, said) = (&self.name, outcome.stderr.trim());
+            let console = cache::tail(&outcome.dmesg, 1000).to_owned();
+            let what = format!("ailment {name}: {said}");
+            return Err(LabError::GuestFailed { machine: machine.spec().name.clone(), what, console });
+        }
+        Ok(outcome)
+    }
+
+    /// Its machine, ready.
+    pub fn machine(&self, cache: &Cache) -> Result<Machine, LabError> {
+        Machine::from_spec(cache.clone(), MachineSpec::load(&self.machine)?)
+    }
+}
+
+/// What a doctor made of an ailment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Expected checks that fired on the ailing machine.
+    pub found: BTreeSet<String>,
+    /// Expected checks that did not.
+    pub missed: BTreeSet<String>,
+    /// Expected checks that fired on the healthy machine too.
+    pub false_alarms: BTreeSet<String>,
+    /// Other checks that the ailment brought about: fired on the ailing machine, not on the healthy one.
+    pub others: BTreeSet<String>,
+}
+
+impl Verdict {
+    /// Compares what fired on the ailing and on the healthy machine with what was expected.
+    pub fn new(ailment: &Ailment, ailing: &BTreeSet<String>, healthy: &BTreeSet<String>) -> Self {
+        let expected: BTreeSet<String> = ailment.expect.iter().cloned().collect();
+        Self {
+            found: expected.intersection(ailing).cloned().collect(),
+            missed: expected.difference(ailing).cloned().collect(),
+            false_alarms: expected.intersection(healthy).cloned().collect(),
+            others: ailing.difference(healthy).filter(|id| !expected.contains(*id)).cloned().collect(),
+        }
+    }
+
+    /// Whether all that was expected fired, and only on the ailing machine.
+    pub fn is_right(&self) -> bool {
+        self.missed.is_empty() && self.false_alarms.is_empty()
+    }
+}
+
+/// The ids of the checks that fired, from the output of `zenkai doctor --json`: the `check` (or else the `id`) of each
+/// entry of its list `findings`. Nothing if there is no such list.
+pub fn fired(json: &str) -> Option<BTreeSet<String>> {
+    let value: serde_json::Value = serde_json::from_str(json).ok()?;
+    let findings = value.get("findings").unwrap_or(&value).as_array()?;
+    let id = |finding: &serde_json::Value| {
+        let id = finding.get("check").or_else(|| finding.get("id"))?.as_str()?;
+        Some(id.to_owned())
+    };
+    findings.iter().map(id).collect()
+}
+
+/// Writes a file of the corpus, making the folders above it.
+pub fn keep(path: &std::path::Path, data: &[u8]) -> Result<(), LabError> {
+    if let Some(dir) = path.parent() {
+        std::fs::create_dir_all(dir).with_path("make the folder", dir)?;
+    }
+    std::fs::write(path, data).with_path("write", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn all_ailments_can_be_read_and_name_real_machines() {
+        let all = Ailment::all().unwrap();
+        assert!(all.len() >= 30, "{}", all.len());
+        for ailment in all {
+            let name = &ailment.name;
+            assert!(MachineSpec::load(&ailment.machine).is_ok(), "{name}");
+            assert!(!ailment.expect.is_empty() && ailment.why.ends_with('.'), "{name}");
+            assert!(!ailment.spoil.is_empty() || !ailment.append.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_verdict_tells_found_missed_and_false() {
+        let ailment: Ailment = toml::from_str(
+            "machine = 'plain'\nwhy = 'x.'\nexpect = ['a', 'b', 'c']\nspoil = 'x'\nproof = 'x'",
+        )
+        .unwrap();
+        let verdict = Verdict::new(&ailment, &ids(&["a", "c", "d", "e"]), &ids(&["c", "e"]));
+        assert_eq!(verdict.found, ids(&["a", "c"]));
+        assert_eq!(verdict.missed, ids(&["b"]));
+        assert_eq!(verdict.false_alarms, ids(&["c"]));
+        assert_eq!(verdict.others, ids(&["d"]));
+        assert!(!verdict.is_right());
+    }
+
+    #[test]
+    fn findings_are_found_in_json() {
+        assert_eq!(fired(r#"{"findings": [{"check": "a"}, {"check": "b"}]}"#), Some(ids(&["a", "b"])));
+        assert_eq!(fired(r#"[{"id": "a"}]"#), Some(ids(&["a"])));
+        assert_eq!(fired(r#"{"findings": []}"#), Some(ids(&[])));
+        assert_eq!(fired("no json"), None);
+        assert_eq!(fired(r#"{"findings": [{"title": "x"}]}"#), None);
+    }
+}
