@@ -4,6 +4,9 @@ file that $QEMU_LAB_MSR names. Only adds code; with the variable unset QEMU beha
   msr NUMBER VALUE [rw|ro|gp|cnt|pkg] one register per vCPU; ro: a write faults; gp: any access faults;
                                       cnt: a counter, VALUE/1024 of the TSC; pkg: one register for all vCPUs
   cpuid LEAF SUBLEAF eax|ebx|ecx|edx MASK   bits to set
+  link SPEED LANES                    what every PCIe endpoint can do (SPEED 1 is 2.5 GT/s, 3 is 8 GT/s; a device with
+                                      the old form of the capability shows 5 GT/s at most); its link stays at
+                                      2.5 GT/s on one lane, as after bad training
   strict                              any other MSR that QEMU does not know faults, as on hardware
 The values travel in snapshots (a vmstate section, sent only when there is a table).
 With a table in use MWAIT accepts ECX=1 and sleeps 0.3 ms at most, so that intel_idle works."""
@@ -190,4 +193,33 @@ void cpu_x86_cpuid''' + SIG + r'''{
 
 static void lab_cpuid0''' + SIG + '{\n'))
 edit('target/i386/cpu.c', ('    mce_init(cpu);\n', '    mce_init(cpu);\n    lab_register();\n'))
+edit('hw/pci/pcie.c', ('static void\npcie_cap_v1_fill(', r'''/* lab: the link that endpoints can have, from $QEMU_LAB_MSR */
+static void lab_link(uint8_t *exp_cap, uint8_t type, uint8_t version)
+{
+    const char *fn = getenv("QEMU_LAB_MSR");
+    FILE *f = fn && type == PCI_EXP_TYPE_ENDPOINT ? fopen(fn, "r") : NULL;
+    char line[256];
+    unsigned speed, lanes;
+    while (f && fgets(line, sizeof(line), f)) {
+        if (sscanf(line, "link %u %u", &speed, &lanes) == 2) {
+            uint32_t cap = pci_get_long(exp_cap + PCI_EXP_LNKCAP);
+            if (version == PCI_EXP_FLAGS_VER2) {
+                pci_set_long(exp_cap + PCI_EXP_LNKCAP2, ((1u << speed) - 1) << 1);
+            } else {
+                speed = MIN(speed, 2);
+            }
+            cap &= ~(PCI_EXP_LNKCAP_MLW | PCI_EXP_LNKCAP_SLS);
+            pci_set_long(exp_cap + PCI_EXP_LNKCAP, cap | lanes << 4 | speed);
+        }
+    }
+    if (f) {
+        fclose(f);
+    }
+}
+
+static void
+pcie_cap_v1_fill('''), ('''    pci_set_word(exp_cap + PCI_EXP_LNKSTA,
+                 QEMU_PCI_EXP_LNKSTA_NLW(''', '''    lab_link(exp_cap, type, version);
+    pci_set_word(exp_cap + PCI_EXP_LNKSTA,
+                 QEMU_PCI_EXP_LNKSTA_NLW('''))
 edit('pc-bios/meson.build', ('if unpack_edk2_blobs\n', 'if false\n'))

@@ -37,6 +37,9 @@ pub struct Ailment {
     /// Words for the kernel's command line of the ailing machine, which is then booted.
     #[serde(default)]
     pub append: String,
+    /// More arguments for QEMU for the ailing machine, which is then booted.
+    #[serde(default)]
+    pub qemu: Vec<String>,
 }
 
 impl Ailment {
@@ -59,7 +62,7 @@ impl Ailment {
             "(set -e\n{setup}\n{spoil}\n) >&2 || {{ echo 'lab: spoiling failed' >&2; exit {NOT_SPOILT}; }}\n\
              (\n{proof}\n) >&2 || {{ echo 'lab: the kernel did not take the ailment' >&2; exit {NOT_SPOILT}; }}\n{then}"
         );
-        Job::shell(script).append(&self.append)
+        Job::shell(script).append(&self.append).qemu(&self.qemu)
     }
 
     /// A script that does something on the healthy machine, after proving that it is healthy.
@@ -159,7 +162,7 @@ mod tests {
             let name = &ailment.name;
             assert!(MachineSpec::load(&ailment.machine).is_ok(), "{name}");
             assert!(!ailment.expect.is_empty() && ailment.why.ends_with('.'), "{name}");
-            assert!(!ailment.spoil.is_empty() || !ailment.append.is_empty(), "{name}");
+            assert!([&ailment.spoil, &ailment.append].iter().any(|text| !text.is_empty()) || !ailment.qemu.is_empty(), "{name}");
         }
     }
 

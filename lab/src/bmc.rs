@@ -49,8 +49,8 @@ impl Bmc {
 impl Drop for Bmc {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
-        drop(UnixStream::connect(&self.socket)); // wakes the thread
-        if let Some(thread) = self.thread.take() {
+        // Connecting wakes the thread. If that fails, waiting for it would take for ever.
+        if let (Ok(_), Some(thread)) = (UnixStream::connect(&self.socket), self.thread.take()) {
             drop(thread.join());
         }
     }

@@ -13,6 +13,7 @@ pub struct Job {
     pub(crate) script: String,
     pub(crate) files: Vec<(String, PathBuf)>,
     pub(crate) append: String,
+    pub(crate) qemu: Vec<String>,
     pub(crate) limit: Duration,
 }
 
@@ -22,7 +23,7 @@ impl Job {
     /// The program named by `$ZENKAI_BIN` is put beside it as `zenkai`; see [`Job::program`].
     pub fn shell(script: impl Into<String>) -> Self {
         let files = std::env::var_os("ZENKAI_BIN").map(|path| ("zenkai".into(), path.into())).into_iter().collect();
-        Self { script: script.into(), files, append: String::new(), limit: Duration::from_secs(60) }
+        Self { script: script.into(), files, append: String::new(), qemu: Vec::new(), limit: Duration::from_secs(60) }
     }
 
     /// Puts a file of the host beside the script, under a name of at most 100 bytes. The last one of a name counts.
@@ -44,6 +45,18 @@ impl Job {
     pub fn append(mut self, words: &str) -> Self {
         words.clone_into(&mut self.append);
         self
+    }
+
+    /// Adds arguments for QEMU, such as one more device. The machine is then booted for this run.
+    #[must_use]
+    pub fn qemu(mut self, args: &[String]) -> Self {
+        args.clone_into(&mut self.qemu);
+        self
+    }
+
+    /// Whether a snapshot cannot serve.
+    pub(crate) fn changes_machine(&self) -> bool {
+        !(self.append.is_empty() && self.qemu.is_empty())
     }
 
     /// The time the job may take from the restored state to its end; 60 seconds if not said. Time to boot is extra.

@@ -44,7 +44,7 @@ impl Machine {
 
     /// Gets any machine ready, with its files in a given cache.
     pub fn from_spec(cache: Cache, spec: MachineSpec) -> Result<Self, LabError> {
-        let line = CommandLine::new(&cache, &spec, "")?;
+        let line = CommandLine::new(&cache, &spec, &Job::shell(""))?;
         let mut machine = Self { cache, spec, line, snapshot: None, timing: Timing::default() };
         if machine.spec.snapshot {
             let hash = machine.line.hash(&machine.spec.prepare)?;
@@ -114,13 +114,13 @@ impl Machine {
         console: &Console,
     ) -> Result<(Guest, Duration), LabError> {
         let script = with_shebang(&job.script);
-        if let (Some(state), "") = (&self.snapshot, job.append.as_str()) {
+        if let Some(state) = self.snapshot.as_ref().filter(|_| !job.changes_machine()) {
             files.push(("job", script.into_bytes()));
             let input = Input::files("GO", files)?;
             let guest = Guest::start(&self.cache, &self.line, &Begin::Restore(state), console, &input)?;
             return Ok((guest, job.limit));
         }
-        let line = CommandLine::new(&self.cache, &self.spec, &job.append)?;
+        let line = CommandLine::new(&self.cache, &self.spec, job)?;
         files.push((".lab-prepare", preparation(&self.spec).into_bytes()));
         files.push((".lab-script", script.into_bytes()));
         let job_text = format!(

@@ -13,7 +13,7 @@ use crate::bmc::Bmc;
 use crate::error::Doing;
 use crate::hash::Hash;
 use crate::spec::{MachineSpec, Mode};
-use crate::{Cache, LabError, Tier, archive, cache, caps, ssdt};
+use crate::{Cache, Job, LabError, Tier, archive, cache, caps, ssdt};
 
 /// The size of the disks for a job's files and for its result; they are sparse. It is part of a snapshot.
 const DISK: u64 = 256 << 20;
@@ -32,8 +32,8 @@ pub(crate) struct CommandLine {
 }
 
 impl CommandLine {
-    /// The command line for a machine. Fails if a tier it needs is missing.
-    pub(crate) fn new(cache: &Cache, spec: &MachineSpec, append: &str) -> Result<Self, LabError> {
+    /// The command line for a machine, with what a job changes in it. Fails if a tier it needs is missing.
+    pub(crate) fn new(cache: &Cache, spec: &MachineSpec, job: &Job) -> Result<Self, LabError> {
         let mini = cache.tier(Tier::Mini)?;
         let full = (spec.tiers().contains(&Tier::Full)).then(|| cache.tier(Tier::Full)).transpose()?;
         let own = (spec.tiers().contains(&Tier::Qemu)).then(|| cache.tier(Tier::Qemu)).transpose()?;
@@ -51,7 +51,7 @@ impl CommandLine {
             add(&["-L", "/usr/share/seabios", "-L", "/usr/share/qemu", "-L", "/usr/lib/ipxe/qemu"]);
         }
         let kernel = kernel(cache, &mini, &spec.features)?;
-        boot_args(&mut args, spec, append, &kernel, &mini, full.as_deref());
+        boot_args(&mut args, spec, &job.append, &kernel, &mini, full.as_deref());
         if let Some(pstates) = spec.pstates {
             let table = ssdt::compiled(cache, spec.cpus, pstates)?;
             args.extend(["-acpitable".into(), format!("file={}", table.display())]);
@@ -67,7 +67,7 @@ impl CommandLine {
             args.extend(devices.map(str::to_owned));
             args.extend(["-device", "isa-ipmi-kcs,bmc=bmc0"].map(str::to_owned));
         }
-        args.extend(spec.qemu.iter().cloned());
+        args.extend(spec.qemu.iter().chain(&job.qemu).cloned());
         args.extend(disk("labin", &format!("{RUN}/in"), ",num-queues=1"));
         args.extend(disk("labout", &format!("{RUN}/out"), ",num-queues=1"));
         let program = own.map_or_else(|| STOCK.into(), |folder| folder.join("qemu-lab"));
@@ -133,6 +133,7 @@ fn boot_args(
     }
 }
 
+/// A disk. Its bus is named, as QEMU would else take the first that has room, such as one for bridges only.
 fn disk(serial: &str, file: &str, options: &str) -> [String; 4] {
     let (drive, device) =
         if options.contains("readonly") { (options, "") } else { ("", options) };
@@ -140,7 +141,7 @@ fn disk(serial: &str, file: &str, options: &str) -> [String; 4] {
         "-drive".into(),
         format!("if=none,id={serial},format=raw,file={file}{drive}"),
         "-device".into(),
-        format!("virtio-blk-pci,drive={serial},serial={serial}{device}"),
+        format!("virtio-blk-pci,bus=pcie.0,drive={serial},serial={serial}{device}"),
     ]
 }
 
@@ -180,11 +181,11 @@ pub(crate) enum Console {
 pub(crate) struct Guest {
     machine: String,
     child: Child,
-    dir: TempDir,
     started: Instant,
-    // Kept while the guest runs.
+    // Kept while the guest runs. The BMC's socket is in the folder, so that it must end first.
     _bmc: Option<Bmc>,
     _slot: File,
+    dir: TempDir,
 }
 
 impl Guest {

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use zenkai_lab::ailment::{self, Ailment, Verdict};
 use zenkai_lab::{Cache, Job, LabError, Machine, MachineSpec, Tier};
 
-/// The exit code for a guest that gave no result.
+/// The exit code when there is no result: a tier is missing, or the guest failed.
 const NO_RESULT: u8 = 125;
 /// Captures a machine into a file that comes back.
 const CAPTURE: &str = "zenkai capture out/host.capture";
@@ -110,6 +110,17 @@ pub(crate) struct Only {
 
 /// Runs a command of the laboratory.
 pub(crate) fn run(command: LabCommand) -> anyhow::Result<ExitCode> {
+    match dispatch(command) {
+        // What the laboratory says is for people, and complete: no "Error:" and no backtrace around it.
+        Err(error) if error.is::<LabError>() => {
+            say(&error.to_string())?;
+            Ok(ExitCode::from(NO_RESULT))
+        }
+        other => other,
+    }
+}
+
+fn dispatch(command: LabCommand) -> anyhow::Result<ExitCode> {
     match command {
         LabCommand::Build { tier } => build(&tier),
         LabCommand::List => list(),
@@ -196,14 +207,7 @@ fn run_in_guest(args: &RunArgs) -> anyhow::Result<ExitCode> {
         let name = path.file_name().and_then(|name| name.to_str()).context("a file without a name")?;
         job = job.file(name, path);
     }
-    let outcome = match machine.run(job) {
-        Ok(outcome) => outcome,
-        Err(error @ (LabError::TimedOut { .. } | LabError::GuestFailed { .. })) => {
-            say(&error.to_string())?;
-            return Ok(ExitCode::from(NO_RESULT));
-        }
-        Err(error) => return Err(error.into()),
-    };
+    let outcome = machine.run(job)?;
     std::io::stdout().write_all(outcome.stdout.as_bytes())?;
     std::io::stderr().write_all(outcome.stderr.as_bytes())?;
     if args.dmesg {
