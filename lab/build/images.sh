@@ -84,6 +84,8 @@ mini() {
   mkdir -p "$root"/{bin,sbin,usr/bin,usr/sbin,proc,sys,dev,tmp,run,root,etc,lab}
   cp "$busybox/bin/busybox" "$root/bin/"
   for applet in $("$busybox/bin/busybox" --list | grep -vx busybox); do ln -sf busybox "$root/bin/$applet"; done
+  # Where the kernel looks when it wants a module itself, such as that of a governor.
+  ln -sf ../bin/busybox "$root/sbin/modprobe"
   # shellcheck disable=SC2086 # a list of words
   copy_modules "$root" $BASE
   cp "$HERE/../guest/init" "$root/init"

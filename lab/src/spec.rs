@@ -64,7 +64,7 @@ pub struct MachineSpec {
     #[serde(default = "skylake")]
     pub cpu: String,
     /// Memory in MiB.
-    #[serde(default = "half_a_gib")]
+    #[serde(default = "enough_memory")]
     pub memory: u32,
     /// Kernel modules to load at boot, in this order.
     #[serde(default)]
@@ -105,8 +105,9 @@ fn skylake() -> String {
     "Skylake-Server".into()
 }
 
-fn half_a_gib() -> u32 {
-    512
+/// Below 512 MiB the kernel switches transparent huge pages off by itself.
+fn enough_memory() -> u32 {
+    768
 }
 
 fn yes() -> bool {

@@ -300,7 +300,9 @@ fn ailments(dry: bool, only: &str, program: &Program) -> anyhow::Result<ExitCode
         Ok(verdict) => Fate::Judged(verdict),
         Err(error) => match error.downcast_ref::<LabError>() {
             Some(LabError::Missing { tier, .. }) => Fate::Skipped(format!("the {tier} tier is not built")),
-            _ => Fate::Failed(format!("{error:#}")),
+            // In a table the console would only be in the way.
+            Some(LabError::GuestFailed { what, .. }) => Fate::Failed(what.replace('\n', "; ")),
+            _ => Fate::Failed(format!("{error:#}").replace('\n', "; ")),
         },
     });
     let mut total = [0_usize; 5]; // right, missed, false alarm, skipped, failed
