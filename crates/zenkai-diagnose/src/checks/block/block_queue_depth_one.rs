@@ -1,0 +1,71 @@
+//! A drive that gets one command at a time.
+
+use zenkai_facts::{
+    Facts,
+    block::{Disk, Transport},
+};
+use zenkai_tune::Setting;
+
+use super::shared::each_disk;
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+};
+
+/// See the explanation.
+pub(super) static CHECK: Check = Check {
+    id: "block-queue-depth-one",
+    subsystem: Subsystem::Block,
+    summary: "a drive gets one command at a time",
+    impact: Impact::Moderate,
+    effect: "estimate: 2 to 5 times fewer random requests per second",
+    risk: "command queueing was perhaps turned off for a drive with faulty firmware",
+    source: "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+    explanation: include_str!("block_queue_depth_one.md"),
+    run,
+};
+
+fn run(facts: &Facts, _context: Context) -> Judgement {
+    each_disk(facts, |disk| {
+        let direct =
+            matches!(disk.transport.get(), Some(Transport::Sata | Transport::Sas | Transport::FibreChannel));
+        (direct && disk.is_real_hardware()).then(|| judge(disk))
+    })
+}
+
+fn judge(disk: &Disk) -> Result<Option<Finding>, Outcome> {
+    if *need(&disk.queue_depth)? > 1 {
+        return Ok(None);
+    }
+    let legacy = disk.driver.text().is_some_and(|driver| driver == "ata_piix" || driver.starts_with("pata_"));
+    let remedy = if legacy {
+        Remedy::Firmware("switch the SATA controller from IDE (legacy, compatible) to AHCI mode".into())
+    } else {
+        Remedy::Set(vec![Setting::attribute(disk.queue_depth.source(), "31")])
+    };
+    Ok(Some(
+        Finding::new(Subject::device(&disk.name), "the drive is given one command at a time")
+            .with(Evidence::of(&disk.queue_depth).expected("31 or more"))
+            .with(Evidence::of(&disk.driver))
+            .remedy(remedy)
+            .because("command queueing is off"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shared::worlds::{SATA, VIRTIO, fires};
+
+    #[test]
+    fn only_drives_that_could_queue() {
+        assert!(fires(&super::CHECK, SATA, &[("device/queue_depth", "1"), ("device/model", "DISK")]));
+        assert!(!fires(&super::CHECK, SATA, &[("device/queue_depth", "32")]));
+        assert!(!fires(
+            &super::CHECK,
+            SATA,
+            &[("device/queue_depth", "1"), ("device/model", "QEMU HARDDISK")]
+        ));
+        assert!(!fires(&super::CHECK, VIRTIO, &[("device/queue_depth", "1")]));
+        let usb = "/sys/devices/pci0000:00/0000:00:14.0/usb2/2-1/host9/target9:0:0/9:0:0:0/block/sda";
+        assert!(!fires(&super::CHECK, usb, &[("device/queue_depth", "1")]), "USB mass storage has no queue");
+    }
+}
