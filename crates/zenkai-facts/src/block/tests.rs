@@ -144,3 +144,46 @@ fn an_empty_world_has_no_disks() {
     assert!(block.disks.is_absent());
     assert!(block.mount_of("/").is_none());
 }
+
+/// Counts what is read.
+struct Counting(FakeHost, std::sync::atomic::AtomicUsize);
+
+impl zenkai_host::Host for Counting {
+    fn read(&self, path: &str) -> std::io::Result<Vec<u8>> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.0.read(path)
+    }
+
+    fn list(&self, dir: &str) -> std::io::Result<Vec<zenkai_host::DirEntry>> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.0.list(dir)
+    }
+
+    fn resolve(&self, path: &str) -> std::io::Result<String> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.0.resolve(path)
+    }
+
+    fn query(&self, query: &zenkai_host::Query) -> std::io::Result<Reply> {
+        self.0.query(query)
+    }
+}
+
+#[test]
+fn every_further_disk_costs_the_same() {
+    let asked = |disks: usize| {
+        let adapter = "/sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
+        let host = (0..disks).fold(FakeHost::new(&[]), |host, n| {
+            let port = format!("{adapter}/host0/port-0:0/expander-0:0/port-0:0:{n}");
+            let disk = format!("{port}/end_device-0:0:{n}/target0:0:{n}/0:0:{n}:0/block/sd{n}");
+            host.file(&format!("{disk}/size"), "8\n").link(&format!("/sys/block/sd{n}"), &disk)
+        });
+        let counting = Counting(host, std::sync::atomic::AtomicUsize::new(0));
+        let reader = Reader::new(&counting);
+        observe(&reader, &Paths::new(&reader));
+        counting.1.into_inner()
+    };
+    let (one, two, twenty) = (asked(1), asked(2), asked(20));
+    assert_eq!(twenty - two, 18 * (two - one));
+    assert!(two - one <= 45, "{} reads for a disk", two - one);
+}

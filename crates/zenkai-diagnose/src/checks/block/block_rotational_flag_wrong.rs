@@ -50,10 +50,11 @@ fn judge(disk: &Disk, context: Context) -> Result<Option<Finding>, Outcome> {
     } else {
         return Ok(None);
     };
+    let finding = Finding::new(Subject::device(&disk.name), what)
+        .with(Evidence::of(&disk.queue.rotational.clone().map(u8::from)).expected(0));
+    let finding = if named_flash { finding.with(Evidence::of(&disk.model)) } else { finding };
     Ok(Some(
-        Finding::new(Subject::device(&disk.name), what)
-            .with(Evidence::of(&disk.queue.rotational.clone().map(u8::from)).expected(0))
-            .with(Evidence::of(&disk.model))
+        finding
             .impact(impact)
             .remedy(Remedy::Set(vec![Setting::attribute(disk.queue.rotational.source(), "0")])),
     ))

@@ -63,5 +63,7 @@ mod tests {
         assert!(!fires("rw,noatime", "xfs"));
         assert!(!fires("ro", "ext4"));
         assert!(!fires("rw", "vfat"));
+        let inside = mounted(disk(SATA, &[("dev", "8:0")]), "22 1 8:0 /x /etc/hosts rw - ext4 /dev/sda rw");
+        assert!(judged(&super::CHECK, inside, None).findings.is_empty(), "the host's, seen in a container");
     }
 }

@@ -25,6 +25,10 @@ pub(super) fn each_array(
     each_disk(facts, |disk| disk.md.as_ref().map(|md| judge(disk, md)))
 }
 
+/// Single files of the host that container engines mount; whoever is inside cannot mend the host's file system.
+const BROUGHT_INTO_CONTAINERS: [&str; 4] =
+    ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/dev/termination-log"];
+
 /// Judges every file system that can be written and lies on a block device of this machine.
 pub(super) fn each_writable_mount(
     facts: &Facts,
@@ -32,7 +36,11 @@ pub(super) fn each_writable_mount(
 ) -> Judgement {
     need(&facts.block.mounts)
         .map(|mounts| {
-            let local = mounts.iter().filter(|mount| mount.device.is_some() && !mount.is_read_only());
+            let local = mounts.iter().filter(|mount| {
+                mount.device.is_some()
+                    && !mount.is_read_only()
+                    && !BROUGHT_INTO_CONTAINERS.contains(&mount.target.as_str())
+            });
             // A bind mount shows the same file system once more.
             let mut seen = std::collections::BTreeSet::new();
             let first =

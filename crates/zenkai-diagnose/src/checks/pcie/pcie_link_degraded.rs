@@ -81,14 +81,6 @@ fn finding(
         "{again}reseat the card or drive, check riser, cable and slot, and the firmware's link speed and \
          bifurcation settings of this slot"
     );
-    let wide = |hop: &Hop| {
-        [
-            Evidence::of(&hop.max_speed_mtps).expected(format!("{} is possible for both ends", possible.0)),
-            Evidence::of(&hop.max_width),
-        ]
-    };
-    let [device_speed, device_width] = wide(link.device);
-    let [port_speed, port_width] = wide(link.port);
     Some(
         Finding::new(
             Subject::device(name(facts, endpoint)),
@@ -96,10 +88,10 @@ fn finding(
         )
         .with(Evidence::of(&link.device.current_speed_mtps).expected(possible.0))
         .with(Evidence::of(&link.device.current_width).expected(possible.1))
-        .with(device_speed)
-        .with(device_width)
-        .with(port_speed)
-        .with(port_width)
+        .with(Evidence::of(&link.device.max_speed_mtps))
+        .with(Evidence::of(&link.device.max_width))
+        .with(Evidence::of(&link.port.max_speed_mtps))
+        .with(Evidence::of(&link.port.max_width))
         .impact(if percent <= 50 { Impact::Large } else { Impact::Moderate })
         .remedy(Remedy::Hardware(remedy))
         .because(format!("a PCIe link runs at {}", words(now))),
