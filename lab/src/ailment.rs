@@ -162,7 +162,11 @@ mod tests {
             let name = &ailment.name;
             assert!(MachineSpec::load(&ailment.machine).is_ok(), "{name}");
             assert!(!ailment.expect.is_empty() && ailment.why.ends_with('.'), "{name}");
-            assert!([&ailment.spoil, &ailment.append].iter().any(|text| !text.is_empty()) || !ailment.qemu.is_empty(), "{name}");
+            assert!(
+                [&ailment.spoil, &ailment.append].iter().any(|text| !text.is_empty())
+                    || !ailment.qemu.is_empty(),
+                "{name}"
+            );
         }
     }
 

@@ -10,7 +10,10 @@ const BLOCK: usize = 512;
 /// Fails if the name is longer than the 100 bytes of a plain header, or if writing fails.
 pub(crate) fn append(to: &mut impl Write, name: &str, executable: bool, data: &[u8]) -> io::Result<()> {
     if name.len() > 100 {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name}: name too long for the lab's tar")));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{name}: name too long for the lab's tar"),
+        ));
     }
     let mut header = [0_u8; BLOCK];
     let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());

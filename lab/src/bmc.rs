@@ -133,7 +133,11 @@ impl State {
         let &[_, _, low, high, offset, length] = data else { return vec![BAD_LENGTH] };
         let number = usize::from(u16::from_le_bytes([low, high])).saturating_sub(1);
         let Some(record) = self.records.get(number) else { return vec![NOT_PRESENT] };
-        let next = if number + 1 < self.records.len() { u16::try_from(number + 2).unwrap_or(0xffff) } else { 0xffff };
+        let next = if number + 1 < self.records.len() {
+            u16::try_from(number + 2).unwrap_or(0xffff)
+        } else {
+            0xffff
+        };
         let from = usize::from(offset).min(record.len());
         let to = if length == 0xff { record.len() } else { (from + usize::from(length)).min(record.len()) };
         [&[0], next.to_le_bytes().as_slice(), &record[from..to]].concat()

@@ -131,7 +131,8 @@ impl Cache {
             return Ok(place);
         }
         let older = self.entries("").iter().any(|path| belongs_to(path, tier));
-        let reason = if older { "the build there is was made from older sources" } else { "it was never built here" };
+        let reason =
+            if older { "the build there is was made from older sources" } else { "it was never built here" };
         Err(self.missing(tier, reason))
     }
 

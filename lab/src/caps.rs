@@ -36,8 +36,7 @@ pub(crate) fn patch(image: &mut [u8], wanted: &[String]) -> Result<(), String> {
     let leaf = |image: &[u8], at: usize| {
         image.get(at + 4..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
     };
-    let rows: Vec<usize> =
-        (start..image.len()).step_by(ROW).take_while(|&at| leaf(image, at) != 0).collect();
+    let rows: Vec<usize> = (start..image.len()).step_by(ROW).take_while(|&at| leaf(image, at) != 0).collect();
     // Rows for features that no guest of ours has: free to be used for those that are not in the table.
     let mut spare: Vec<usize> = rows
         .iter()
@@ -78,6 +77,9 @@ mod tests {
     fn it_refuses_what_it_does_not_know() {
         assert!(patch(&mut [0; 64], &[]).is_err());
         assert!(patch(&mut table(), &["warp".into()]).is_err());
-        assert!(patch(&mut table(), &["epb".into(), "cpb".into(), "ida".into()]).is_err(), "one spare row only");
+        assert!(
+            patch(&mut table(), &["epb".into(), "cpb".into(), "ida".into()]).is_err(),
+            "one spare row only"
+        );
     }
 }

@@ -22,8 +22,15 @@ impl Job {
     ///
     /// The program named by `$ZENKAI_BIN` is put beside it as `zenkai`; see [`Job::program`].
     pub fn shell(script: impl Into<String>) -> Self {
-        let files = std::env::var_os("ZENKAI_BIN").map(|path| ("zenkai".into(), path.into())).into_iter().collect();
-        Self { script: script.into(), files, append: String::new(), qemu: Vec::new(), limit: Duration::from_secs(60) }
+        let files =
+            std::env::var_os("ZENKAI_BIN").map(|path| ("zenkai".into(), path.into())).into_iter().collect();
+        Self {
+            script: script.into(),
+            files,
+            append: String::new(),
+            qemu: Vec::new(),
+            limit: Duration::from_secs(60),
+        }
     }
 
     /// Puts a file of the host beside the script, under a name of at most 100 bytes. The last one of a name counts.
@@ -99,11 +106,14 @@ pub struct Outcome {
 impl Outcome {
     /// Takes the result apart that the agent sent; nothing if it is not whole.
     pub(crate) fn from_files(mut files: BTreeMap<String, Vec<u8>>, wall: Duration) -> Option<Self> {
-        let mut text = |name: &str| files.remove(name).map(|data| String::from_utf8_lossy(&data).into_owned());
+        let mut text =
+            |name: &str| files.remove(name).map(|data| String::from_utf8_lossy(&data).into_owned());
         let (stdout, stderr, code, dmesg) = (text("stdout")?, text("stderr")?, text("rc")?, text("dmesg")?);
         let code = code.trim().parse().ok()?;
-        let files =
-            files.into_iter().filter_map(|(name, data)| Some((name.strip_prefix("out/")?.to_owned(), data))).collect();
+        let files = files
+            .into_iter()
+            .filter_map(|(name, data)| Some((name.strip_prefix("out/")?.to_owned(), data)))
+            .collect();
         Some(Self { stdout, stderr, code, dmesg, files, wall })
     }
 }
@@ -115,8 +125,12 @@ mod tests {
     #[test]
     fn a_result_without_exit_code_is_none() {
         let file = |name: &str, data: &str| (name.to_owned(), data.as_bytes().to_vec());
-        let mut files =
-            BTreeMap::from([file("stdout", "x"), file("stderr", ""), file("dmesg", ""), file("out/a/b", "1")]);
+        let mut files = BTreeMap::from([
+            file("stdout", "x"),
+            file("stderr", ""),
+            file("dmesg", ""),
+            file("out/a/b", "1"),
+        ]);
         assert!(Outcome::from_files(files.clone(), Duration::ZERO).is_none());
         files.extend([file("rc", "3\n")]);
         let outcome = Outcome::from_files(files, Duration::ZERO).unwrap();

@@ -137,8 +137,11 @@ impl Machine {
     fn save(&self, state: &Path) -> Result<Duration, LabError> {
         let limit = Duration::from_secs(self.spec.boot_limit_s);
         let prepares = !self.spec.prepare.trim().is_empty();
-        let input =
-            if prepares { Input::files("PRE", [("job", preparation(&self.spec).into_bytes())])? } else { Input::wait() };
+        let input = if prepares {
+            Input::files("PRE", [("job", preparation(&self.spec).into_bytes())])?
+        } else {
+            Input::wait()
+        };
         let mut guest = Guest::start(&self.cache, &self.line, &Begin::Boot, &Console::File, &input)?;
         if prepares {
             let code = guest.wait_for(PREPARED, limit, "booting and preparing")?;

@@ -40,7 +40,16 @@ impl CommandLine {
         let mut args: Vec<String> = Vec::new();
         let mut add = |words: &[&str]| args.extend(words.iter().map(|&word| word.to_owned()));
         // No acceleration, whatever the host offers: a guest must behave the same everywhere.
-        add(&["-accel", "tcg,thread=multi", "-M", "q35", "-nodefaults", "-no-user-config", "-display", "none"]);
+        add(&[
+            "-accel",
+            "tcg,thread=multi",
+            "-M",
+            "q35",
+            "-nodefaults",
+            "-no-user-config",
+            "-display",
+            "none",
+        ]);
         // A guest without network devices of its own has no `-nic` either.
         add(&["-no-reboot", "-m", &spec.memory.to_string()]);
         // Supervisor mode access prevention is off under Xen: QEMU 7.2 faults on dom0's first return to user mode.
@@ -126,17 +135,20 @@ fn boot_args(
         // QEMU separates the modules by commas; one inside an argument is written twice.
         let module = format!("{kernel} console=hvc0 {line}").replace(',', ",,");
         let words = "console=com1 com1=115200 dom0_mem=1024M cpufreq=xen cpuidle";
-        args.extend(["-kernel", &xen, "-append", words, "-initrd", &format!("{module},{initrd}")].map(str::to_owned));
+        args.extend(
+            ["-kernel", &xen, "-append", words, "-initrd", &format!("{module},{initrd}")].map(str::to_owned),
+        );
     } else {
         let line = format!("console=ttyS0 tsc=reliable {line}");
-        args.extend(["-kernel", &kernel.to_string(), "-initrd", &initrd, "-append", &line].map(str::to_owned));
+        args.extend(
+            ["-kernel", &kernel.to_string(), "-initrd", &initrd, "-append", &line].map(str::to_owned),
+        );
     }
 }
 
 /// A disk. Its bus is named, as QEMU would else take the first that has room, such as one for bridges only.
 fn disk(serial: &str, file: &str, options: &str) -> [String; 4] {
-    let (drive, device) =
-        if options.contains("readonly") { (options, "") } else { ("", options) };
+    let (drive, device) = if options.contains("readonly") { (options, "") } else { ("", options) };
     [
         "-drive".into(),
         format!("if=none,id={serial},format=raw,file={file}{drive}"),
@@ -328,7 +340,9 @@ fn spawn(
     command.arg("-qmp").arg(format!("unix:{run}/qmp,server=on,wait=off"));
     match console {
         Console::File => command.arg("-serial").arg(format!("file:{run}/console")),
-        Console::Terminal => command.args(["-chardev", "stdio,id=terminal,signal=off", "-serial", "chardev:terminal"]),
+        Console::Terminal => {
+            command.args(["-chardev", "stdio,id=terminal,signal=off", "-serial", "chardev:terminal"])
+        }
     };
     if let Begin::Restore(state) = begin {
         command.arg("-incoming").arg(format!("exec:cat '{}'", state.display()));

@@ -55,8 +55,12 @@ impl Qmp {
             let status = self.command("query-migrate", &json!({}))?;
             match status["status"].as_str() {
                 Some("completed") => break,
-                Some("failed" | "cancelled") => return Err(std::io::Error::other(format!("no snapshot: {status}"))),
-                _ if started.elapsed() > limit => return Err(std::io::Error::other("saving the state takes too long")),
+                Some("failed" | "cancelled") => {
+                    return Err(std::io::Error::other(format!("no snapshot: {status}")));
+                }
+                _ if started.elapsed() > limit => {
+                    return Err(std::io::Error::other("saving the state takes too long"));
+                }
                 _ => std::thread::sleep(Duration::from_millis(20)),
             }
         }

@@ -191,7 +191,9 @@ mod tests {
     #[test]
     fn an_unknown_machine_names_the_known_ones() {
         match MachineSpec::load("../evil") {
-            Err(LabError::UnknownMachine { known, .. }) => assert!(known.contains("plain, storage"), "{known}"),
+            Err(LabError::UnknownMachine { known, .. }) => {
+                assert!(known.contains("plain, storage"), "{known}")
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -12,9 +12,8 @@ use crate::hash::Hash;
 use crate::spec::{Domain, Pstates};
 use crate::{Cache, LabError};
 
-const PORTS: [u16; 16] = [
-    0x481, 0x482, 0x483, 0x487, 0x489, 0x48a, 0x48b, 0x48f, 0x81, 0x82, 0x83, 0x87, 0x89, 0x8a, 0x8b, 0x8f,
-];
+const PORTS: [u16; 16] =
+    [0x481, 0x482, 0x483, 0x487, 0x489, 0x48a, 0x48b, 0x48f, 0x81, 0x82, 0x83, 0x87, 0x89, 0x8a, 0x8b, 0x8f];
 /// MHz and mW of each P-state; the first is turbo.
 const P_STATES: [(u32, u32); 7] =
     [(2701, 95000), (2700, 90000), (2400, 75000), (2000, 60000), (1600, 45000), (1200, 30000), (800, 20000)];
@@ -24,7 +23,8 @@ const C_STATES: [(u32, u32); 3] = [(1, 1000), (60, 500), (200, 100)];
 /// The table for some CPUs, as ACPI source language. More CPUs than ports are left without P-states.
 fn source(cpus: usize, pstates: Pstates) -> String {
     let cpus = cpus.min(PORTS.len());
-    let mut asl = String::from("DefinitionBlock (\"\", \"SSDT\", 2, \"ZENKAI\", \"LABCPU\", 0x00000001)\n{\n");
+    let mut asl =
+        String::from("DefinitionBlock (\"\", \"SSDT\", 2, \"ZENKAI\", \"LABCPU\", 0x00000001)\n{\n");
     for cpu in 0..cpus {
         let _ = writeln!(asl, "External (\\_SB.CPUS.C{cpu:03X}, DeviceObj)");
     }
@@ -46,13 +46,16 @@ fn source(cpus: usize, pstates: Pstates) -> String {
             Domain::Pairs => (cpu / 2, 2),
             Domain::All => (0, cpus),
         };
-        let _ = writeln!(asl, "Name (_PSD, Package () {{ Package () {{ 5, 0, {domain}, 0xFD, {members} }} }})");
+        let _ =
+            writeln!(asl, "Name (_PSD, Package () {{ Package () {{ 5, 0, {domain}, 0xFD, {members} }} }})");
         // Every state is "type 1, fixed hardware": Linux then enters each by HLT and an idle guest sleeps. An I/O
         // port would make the emulator spin.
         let rows: Vec<String> = C_STATES
             .iter()
             .map(|(us, mw)| {
-                format!("Package () {{ ResourceTemplate () {{ Register (FFixedHW, 0, 0, 0) }}, 1, {us}, {mw} }}")
+                format!(
+                    "Package () {{ ResourceTemplate () {{ Register (FFixedHW, 0, 0, 0) }}, 1, {us}, {mw} }}"
+                )
             })
             .collect();
         let _ = writeln!(asl, "Name (_CST, Package () {{ {}, {} }})\n}}", rows.len(), rows.join(", "));
@@ -86,12 +89,10 @@ pub(crate) fn compiled(cache: &Cache, cpus: usize, pstates: Pstates) -> Result<s
         let dir = tempfile::tempdir().doing(|| "cannot make a temporary folder".into())?;
         let path = dir.path().join("cpu.asl");
         std::fs::write(&path, asl.as_bytes()).with_path("write", &path)?;
-        let out = Command::new("iasl")
-            .arg("-p")
-            .arg(dir.path().join("cpu"))
-            .arg(&path)
-            .output()
-            .map_err(|_| cache.missing(crate::Tier::Mini, "iasl (Debian package acpica-tools) is not installed"))?;
+        let out =
+            Command::new("iasl").arg("-p").arg(dir.path().join("cpu")).arg(&path).output().map_err(|_| {
+                cache.missing(crate::Tier::Mini, "iasl (Debian package acpica-tools) is not installed")
+            })?;
         if !out.status.success() {
             let what = String::from_utf8_lossy(&out.stdout).into_owned();
             return Err(LabError::BadFile { path: "the lab's ACPI table".into(), what });

@@ -1,5 +1,8 @@
 //! `cargo xtask lab`: builds the laboratory, runs commands in its machines, and lets the doctor loose on the ailing ones.
-#![expect(clippy::disallowed_methods, reason = "a task for developers: it looks for a program that was built")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a task for developers: it looks for a program that was built"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
@@ -164,7 +167,8 @@ fn list() -> anyhow::Result<ExitCode> {
     for spec in MachineSpec::all()? {
         let missing: Vec<&str> =
             spec.tiers().into_iter().filter(|&tier| cache.tier(tier).is_err()).map(Tier::name).collect();
-        let state = if missing.is_empty() { String::new() } else { format!(" [needs: {}]", missing.join(", ")) };
+        let state =
+            if missing.is_empty() { String::new() } else { format!(" [needs: {}]", missing.join(", ")) };
         print(&format!("{:8} {}{state}", spec.name, spec.about))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -251,10 +255,12 @@ fn captures(to: &Path, only: &str, program: &Program) -> anyhow::Result<ExitCode
     let cache = Cache::open()?;
     let job = with_program(Job::shell(CAPTURE), program)?;
     let specs: Vec<_> = MachineSpec::all()?.into_iter().filter(|spec| spec.name.contains(only)).collect();
-    let ailments: Vec<_> = Ailment::all()?.into_iter().filter(|ailment| ailment.name.contains(only)).collect();
+    let ailments: Vec<_> =
+        Ailment::all()?.into_iter().filter(|ailment| ailment.name.contains(only)).collect();
     let keep = |outcome: zenkai_lab::Outcome, path: &Path| {
         let data = outcome.files.get("host.capture");
-        let data = data.with_context(|| format!("no capture (code {}): {}", outcome.code, outcome.stderr.trim()))?;
+        let data =
+            data.with_context(|| format!("no capture (code {}): {}", outcome.code, outcome.stderr.trim()))?;
         ailment::keep(path, data)?;
         anyhow::Ok(data.len())
     };
@@ -275,7 +281,10 @@ fn captures(to: &Path, only: &str, program: &Program) -> anyhow::Result<ExitCode
     }
     let results = each(&ailments, |ailment| {
         let job = with_program(ailment.ailing_job(CAPTURE), program)?;
-        keep(ailment.run(&ailment.machine(&cache)?, job)?, &to.join(format!("ailing/{}.capture", ailment.name)))
+        keep(
+            ailment.run(&ailment.machine(&cache)?, job)?,
+            &to.join(format!("ailing/{}.capture", ailment.name)),
+        )
     });
     for (ailment, result) in ailments.iter().zip(results) {
         report(&format!("ailing/{}", ailment.name), result)?;
@@ -352,7 +361,12 @@ fn describe(verdict: &Verdict) -> (usize, String) {
 }
 
 /// Lets the doctor look at the ailing machine and at the healthy one.
-fn examine(cache: &Cache, ailment: &Ailment, dry: bool, program: &Program) -> anyhow::Result<Option<Verdict>> {
+fn examine(
+    cache: &Cache,
+    ailment: &Ailment,
+    dry: bool,
+    program: &Program,
+) -> anyhow::Result<Option<Verdict>> {
     // The doctor exits with 1 when it found something: what counts is that its output can be read.
     let then = if dry { "true" } else { "zenkai doctor --json" };
     let machine = ailment.machine(cache)?;
@@ -375,7 +389,8 @@ mod tests {
 
     #[test]
     fn words_are_quoted_and_a_line_is_not() {
-        let line = |words: &[&str]| shell_line(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+        let line =
+            |words: &[&str]| shell_line(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
         assert_eq!(line(&["echo $HOME; exit 3"]), "echo $HOME; exit 3");
         assert_eq!(line(&["echo", "it's"]), r"'echo' 'it'\''s'");
     }

@@ -92,7 +92,7 @@ pub struct Diagnosis {
 impl Diagnosis {
     /// Whether root could have judged more.
     pub fn lacks_permission(&self) -> bool {
-        self.unjudged.iter().any(|unjudged| unjudged.missing.needs_root)
+        self.unjudged.iter().any(|unjudged| unjudged.missing.needs_root())
     }
 }
 

@@ -39,22 +39,23 @@ pub struct Evidence {
     /// What would be expected instead; nothing when the value only supports the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
+    /// Whether there was a value; supporting evidence that is not there is left out of a finding.
+    #[serde(skip)]
+    known: bool,
 }
 
 impl Evidence {
     /// Evidence from a value that was read. The source comes from the reading itself, so that it cannot drift
     /// from what was really looked at.
     pub fn of<T: ToString>(reading: &Observed<T>) -> Self {
-        let value = match reading.outcome() {
-            Ok(value) => value.to_string(),
-            Err(reason) => format!("({reason})"),
-        };
-        Self { source: reading.source().to_owned(), value, expected: None }
+        let value = reading.get().map(ToString::to_string);
+        let (known, value) = (value.is_some(), value.unwrap_or_default());
+        Self { source: reading.source().to_owned(), value, expected: None, known }
     }
 
     /// Evidence that was derived from several readings; `source` names them.
     pub fn derived(source: impl Into<String>, value: impl ToString) -> Self {
-        Self { source: source.into(), value: value.to_string(), expected: None }
+        Self { source: source.into(), value: value.to_string(), expected: None, known: true }
     }
 
     /// Adds what would be expected.
@@ -188,10 +189,10 @@ impl Finding {
         None
     }
 
-    /// Adds evidence.
+    /// Adds evidence; what could not be read proves nothing and is left out.
     #[must_use]
     pub fn with(mut self, evidence: Evidence) -> Self {
-        self.evidence.push(evidence);
+        self.evidence.extend(Some(evidence).filter(|evidence| evidence.known));
         self
     }
 

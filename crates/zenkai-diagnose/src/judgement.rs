@@ -10,32 +10,37 @@ use crate::Finding;
 pub struct Unjudged {
     /// The path or query.
     pub source: String,
+    /// Why, as the word facts use: `absent`, `denied`, `not-asked` …
+    pub kind: &'static str,
     /// Why, in words.
     pub reason: String,
-    /// Whether root could have read it.
-    pub needs_root: bool,
     /// What would make it readable.
     pub remedy: String,
 }
 
 impl Unjudged {
+    /// Whether root could have read it.
+    pub fn needs_root(&self) -> bool {
+        self.kind == Reason::Denied.word()
+    }
+
+    /// Whether it is only read when asked for, as the probe is.
+    pub fn is_not_asked(&self) -> bool {
+        self.kind == Reason::NotAsked(String::new()).word()
+    }
+
     fn new(source: &str, reason: &Reason) -> Self {
         let remedy = match reason {
             Reason::Denied => "run zenkai as root".to_owned(),
             Reason::NotRecorded => "make the capture again with this version of zenkai".to_owned(),
-            Reason::NotAsked(how) => how.clone(),
+            Reason::NotAsked(_) => "ask for it".to_owned(),
             Reason::Absent if source.starts_with("msr ") => "modprobe msr (as root)".to_owned(),
             Reason::Absent => "nothing: this kernel does not offer it".to_owned(),
             Reason::NotApplicable(_) | Reason::Malformed(_) | Reason::Failed(_) => {
                 "please report it, with a capture".to_owned()
             }
         };
-        Self {
-            source: source.to_owned(),
-            reason: reason.to_string(),
-            needs_root: *reason == Reason::Denied,
-            remedy,
-        }
+        Self { source: source.to_owned(), kind: reason.word(), reason: reason.to_string(), remedy }
     }
 }
 
@@ -152,7 +157,7 @@ mod tests {
         });
         assert_eq!(judgement.findings.len(), 1);
         assert_eq!(judgement.judged, 2);
-        assert!(judgement.unjudged[0].needs_root);
+        assert!(judgement.unjudged[0].needs_root());
         assert_eq!(judgement.not_applicable.as_deref(), Some("a guest"));
         let none = Judgement::each(Vec::<u8>::new(), |_| Ok(None));
         assert!(none.not_applicable.is_some());

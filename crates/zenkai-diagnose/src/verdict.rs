@@ -71,8 +71,9 @@ fn verdict(
     let passed = diagnosis.passed.iter().filter(|id| belongs(id)).count();
     let fired: BTreeSet<&str> = found.iter().map(|reported| reported.check).collect();
     let judged = passed + fired.len();
-    let unjudged: BTreeSet<&str> =
-        diagnosis.unjudged.iter().map(|unjudged| unjudged.check).filter(|id| belongs(id)).collect();
+    // What is only read when asked for is no gap: the reader is told once how to ask.
+    let missing = diagnosis.unjudged.iter().filter(|unjudged| !unjudged.missing.is_not_asked());
+    let unjudged: BTreeSet<&str> = missing.map(|unjudged| unjudged.check).filter(|id| belongs(id)).collect();
     let worst = found.iter().map(|reported| reported.impact).max();
     let said = match found.first() {
         Some(first) => worst_of(first, found.len()),

@@ -6,7 +6,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 
 use crate::{
     DirEntry, Host, NotRecorded, Query, Reply,
-    live::{list_fd, read_fd},
+    live::{canonical_path, list_fd, read_fd},
 };
 
 /// Reads below a root directory and never outside it.
@@ -61,14 +61,6 @@ impl Host for RootDir {
     fn query(&self, _query: &Query) -> io::Result<Reply> {
         Err(NotRecorded::error())
     }
-}
-
-/// The path behind an open descriptor, as procfs tells it.
-fn canonical_path(fd: &OwnedFd) -> io::Result<String> {
-    use std::os::fd::AsRawFd;
-    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let target = rustix::fs::readlink(link, Vec::new())?;
-    target.into_string().map_err(|_| rustix::io::Errno::ILSEQ.into())
 }
 
 #[cfg(test)]

@@ -42,6 +42,13 @@ pub enum Block {
         /// The rest.
         fields: Vec<Field>,
     },
+    /// Something named, and lines about it below, indented.
+    Item {
+        /// The name.
+        title: String,
+        /// The lines.
+        lines: Vec<String>,
+    },
     /// Rows of columns; the last column takes the room that is left.
     Table(Vec<Vec<String>>),
     /// Text that keeps its line breaks.

@@ -1,6 +1,6 @@
 //! A diagnosis as a report.
 
-use zenkai_diagnose::{Diagnosis, Evidence, Finding, Remedy, Reported};
+use zenkai_diagnose::{Diagnosis, Evidence, Finding, Remedy, Reported, Unjudged, UnjudgedCheck};
 use zenkai_facts::Facts;
 
 use crate::{Block, Field, Mark};
@@ -69,7 +69,7 @@ fn finding(reported: &Reported) -> Block {
 }
 
 fn evidence(finding: &Finding) -> Vec<String> {
-    let line = |Evidence { source, value, expected }: &Evidence| match expected {
+    let line = |Evidence { source, value, expected, .. }: &Evidence| match expected {
         Some(expected) => format!("{source} = {value}, expected {expected}"),
         None => format!("{source} = {value}"),
     };
@@ -100,22 +100,29 @@ fn remedy(remedy: &Remedy) -> Vec<String> {
 
 /// Tells a missing thing once, with all the checks that wanted it.
 fn unjudged(diagnosis: &Diagnosis, blocks: &mut Vec<Block>) {
-    let mut rows: Vec<(String, String, Vec<&str>)> = Vec::new();
-    for unjudged in &diagnosis.unjudged {
-        let missing = &unjudged.missing;
-        let why = format!("{}; to judge: {}", missing.reason, missing.remedy);
-        match rows.iter_mut().find(|(source, known, _)| *source == missing.source && *known == why) {
-            Some((.., checks)) => checks.push(unjudged.check),
-            None => rows.push((missing.source.clone(), why, vec![unjudged.check])),
+    let mut missing: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    for UnjudgedCheck { check, missing: wanted } in &diagnosis.unjudged {
+        match missing.iter_mut().find(|(known, _)| *known == wanted) {
+            Some((_, checks)) => checks.push(check),
+            None => missing.push((wanted, vec![check])),
         }
     }
-    if rows.is_empty() {
-        return;
+    let (not_asked, missing): (Vec<_>, Vec<_>) =
+        missing.into_iter().partition(|(wanted, _)| wanted.is_not_asked());
+    if !missing.is_empty() {
+        blocks.push(Block::Heading("Could not be judged".to_owned()));
     }
-    blocks.push(Block::Heading("Could not be judged".to_owned()));
-    let rows =
-        rows.into_iter().map(|(source, why, checks)| vec![checks.join(", "), format!("{source}: {why}")]);
-    blocks.push(Block::Table(rows.collect()));
+    for (Unjudged { source, reason, remedy, .. }, checks) in missing {
+        let lines = vec![format!("to judge it: {remedy}"), format!("wanted by {}", checks.join(", "))];
+        blocks.push(Block::Item { title: format!("{source}: {reason}"), lines });
+    }
+    if !not_asked.is_empty() {
+        blocks.push(Block::Heading("Not asked for".to_owned()));
+    }
+    for (Unjudged { reason, .. }, checks) in not_asked {
+        let lines = vec![format!("{} checks wait for it: {}", checks.len(), checks.join(", "))];
+        blocks.push(Block::Item { title: reason.clone(), lines });
+    }
 }
 
 fn rest(diagnosis: &Diagnosis, detail: Detail, blocks: &mut Vec<Block>) {

@@ -60,6 +60,12 @@ impl Page {
             Block::Text(text) => self.paragraph("", "", &printable(text)),
             Block::Verdicts(rows) => self.verdicts(rows),
             Block::Finding { impact, title, what, fields } => self.finding(*impact, title, what, fields),
+            Block::Item { title, lines } => {
+                self.paragraph("  ", "  ", &printable(title));
+                for line in lines {
+                    self.paragraph("      ", "      ", &printable(line));
+                }
+            }
             Block::Table(rows) => self.table(rows),
             Block::Verbatim(text) => {
                 for line in text.lines() {

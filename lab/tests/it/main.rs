@@ -11,7 +11,8 @@ const POLICY: &str = "/sys/devices/system/cpu/cpu1/cpufreq";
 #[test]
 fn a_shell_command_gives_its_output_and_exit_code() {
     let Some(plain) = machine_or_skip("plain") else { return };
-    let outcome = plain.run("echo out; echo err >&2; mkdir out/deep; echo kept > out/deep/file; exit 3").unwrap();
+    let outcome =
+        plain.run("echo out; echo err >&2; mkdir out/deep; echo kept > out/deep/file; exit 3").unwrap();
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str(), outcome.code), ("out\n", "err\n", 3));
     assert_eq!(outcome.files["deep/file"], b"kept\n");
     assert!(outcome.dmesg.contains("Linux version"), "{}", outcome.dmesg);
@@ -36,7 +37,8 @@ fn the_frequency_follows_the_governor_of_its_own_cpu() {
 fn nothing_of_a_run_is_left_for_the_next() {
     let Some(plain) = machine_or_skip("plain") else { return };
     let before = plain.run(format!("cat {POLICY}/scaling_max_freq")).unwrap().stdout;
-    let during = plain.run(format!("echo 800000 > {POLICY}/scaling_max_freq; cat {POLICY}/scaling_max_freq")).unwrap();
+    let during =
+        plain.run(format!("echo 800000 > {POLICY}/scaling_max_freq; cat {POLICY}/scaling_max_freq")).unwrap();
     assert_eq!(during.stdout, "800000\n");
     assert_eq!(plain.run(format!("cat {POLICY}/scaling_max_freq")).unwrap().stdout, before);
 }
@@ -70,7 +72,8 @@ fn a_guest_that_dies_shows_its_console() {
 fn two_guests_run_side_by_side() {
     let Some(plain) = machine_or_skip("plain") else { return };
     let read = |governor: &str| {
-        let script = format!("echo {governor} > {POLICY}/scaling_governor; sleep 0.5; cat {POLICY}/scaling_governor");
+        let script =
+            format!("echo {governor} > {POLICY}/scaling_governor; sleep 0.5; cat {POLICY}/scaling_governor");
         plain.run(script).unwrap().stdout
     };
     let (one, two) = std::thread::scope(|scope| {
@@ -86,7 +89,9 @@ fn files_are_put_beside_the_job_and_found_in_the_path() {
     let dir = tempfile::tempdir().unwrap();
     let tool = dir.path().join("tool");
     std::fs::write(&tool, format!("#!/bin/sh\n# {}\necho ran \"$@\"\n", "x".repeat(200_000))).unwrap();
-    let outcome = plain.run(Job::shell("cd /; zenkai facts --json; other").program(&tool).file("other", &tool)).unwrap();
+    let outcome = plain
+        .run(Job::shell("cd /; zenkai facts --json; other").program(&tool).file("other", &tool))
+        .unwrap();
     assert_eq!(outcome.stdout, "ran facts --json\nran\n");
 }
 
@@ -126,7 +131,12 @@ fn registers_keep_what_is_written_and_the_snapshot_keeps_what_the_kernel_wrote()
     let Some(hwp) = machine_or_skip("hwp") else { return };
     let outcome = hwp.run("rdmsr 0 0x770; wrmsr 1 0x1b0 15; rdmsr 0 0x1b0; rdmsr 1 0x1b0").unwrap();
     let values: Vec<&str> = outcome.stdout.lines().collect();
-    assert_eq!(values, ["0x0000000000000001", "0x0000000000000006", "0x000000000000000f"], "{}", outcome.stderr);
+    assert_eq!(
+        values,
+        ["0x0000000000000001", "0x0000000000000006", "0x000000000000000f"],
+        "{}",
+        outcome.stderr
+    );
 }
 
 #[test]

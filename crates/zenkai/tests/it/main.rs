@@ -3,6 +3,7 @@
     clippy::disallowed_methods,
     reason = "tests make files and look at the machine by other ways than zenkai"
 )]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod golden;
 mod hostile;
