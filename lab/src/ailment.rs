@@ -2,6 +2,7 @@
 //! then fire, and only then.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde::Deserialize;
 
@@ -9,7 +10,7 @@ use crate::error::Doing;
 use crate::spec::{MachineSpec, names, read_toml};
 use crate::{Cache, Job, LabError, Machine, Outcome, cache};
 
-/// The exit code by which the ailing job says that spoiling did not work.
+/// The exit code by which a job says that a machine is not as ailing, or as healthy, as it should be.
 const NOT_SPOILT: i32 = 97;
 
 /// An ailment: one thing that is wrong with a machine.
@@ -25,9 +26,6 @@ pub struct Ailment {
     pub why: String,
     /// The ids of the checks that must fire on the ailing machine and stay silent on the healthy one.
     pub expect: Vec<String>,
-    /// Shell lines, run on the ailing and on the healthy machine alike, before the ailment.
-    #[serde(default)]
-    pub setup: String,
     /// Shell lines, run on the ailing machine only.
     #[serde(default)]
     pub spoil: String,
@@ -54,45 +52,45 @@ impl Ailment {
         names("ailments")?.iter().map(load).collect()
     }
 
-    /// A script that spoils the machine, proves it, and then does something as the ailing machine.
+    /// A job that spoils the machine, proves it, and then does something as the ailing machine; for [`run`].
     pub fn ailing_job(&self, then: &str) -> Job {
-        let (setup, spoil, proof) = (&self.setup, &self.spoil, &self.proof);
+        let (name, spoil, proof) = (&self.name, &self.spoil, &self.proof);
         // Each part in a shell of its own, so that -e and its variables stay there. The noise goes to the error output.
         let script = format!(
-            "(set -e\n{setup}\n{spoil}\n) >&2 || {{ echo 'lab: spoiling failed' >&2; exit {NOT_SPOILT}; }}\n\
-             (\n{proof}\n) >&2 || {{ echo 'lab: the kernel did not take the ailment' >&2; exit {NOT_SPOILT}; }}\n{then}"
-        );
-        Job::shell(script).append(&self.append).qemu(&self.qemu)
-    }
-
-    /// A script that does something on the healthy machine, after proving that it is healthy.
-    pub fn healthy_job(&self, then: &str) -> Job {
-        let (setup, proof) = (&self.setup, &self.proof);
-        let script = format!(
-            "(set -e\n{setup}\n) >&2 || {{ echo 'lab: the setup failed' >&2; exit {NOT_SPOILT}; }}\n\
-             (\n{proof}\n) >&2 2>/dev/null && {{ echo 'lab: the healthy machine has the ailment' >&2; exit {NOT_SPOILT}; }}\n\
+            "(set -e\n{spoil}\n) >&2 || {{ echo 'lab: {name}: spoiling failed' >&2; exit {NOT_SPOILT}; }}\n\
+             (\n{proof}\n) >&2 || {{ echo 'lab: {name}: the kernel did not take it' >&2; exit {NOT_SPOILT}; }}\n\
              {then}"
         );
-        Job::shell(script)
-    }
-
-    /// Runs an [`Ailment::ailing_job`] or [`Ailment::healthy_job`]; an error if the kernel did not take the ailment, or
-    /// if the healthy machine shows it all the same.
-    pub fn run(&self, machine: &Machine, job: Job) -> Result<Outcome, LabError> {
-        let outcome = machine.run(job)?;
-        if outcome.code == NOT_SPOILT {
-            let (name, said) = (&self.name, outcome.stderr.trim());
-            let console = cache::tail(&outcome.dmesg, 1000).to_owned();
-            let what = format!("ailment {name}: {said}");
-            return Err(LabError::GuestFailed { machine: machine.spec().name.clone(), what, console });
-        }
-        Ok(outcome)
+        Job::shell(script).append(&self.append).qemu(&self.qemu)
     }
 
     /// Its machine, ready.
     pub fn machine(&self, cache: &Cache) -> Result<Machine, LabError> {
         Machine::from_spec(cache.clone(), MachineSpec::load(&self.machine)?)
     }
+}
+
+/// A job that does something on a healthy machine, after proving that it has none of some ailments; for [`run`].
+pub fn healthy_job(ailments: &[&Ailment], then: &str) -> Job {
+    let mut script = String::new();
+    for Ailment { name, proof, .. } in ailments {
+        let sorry =
+            format!("{{ echo 'lab: {name}: the healthy machine has it too' >&2; exit {NOT_SPOILT}; }}");
+        let _ = writeln!(script, "(\n{proof}\n) > /dev/null 2>&1 && {sorry}");
+    }
+    Job::shell(script + then)
+}
+
+/// Runs an [`Ailment::ailing_job`] or a [`healthy_job`]; an error if the kernel did not take the ailment, or if the
+/// healthy machine shows it all the same.
+pub fn run(machine: &Machine, job: Job) -> Result<Outcome, LabError> {
+    let outcome = machine.run(job)?;
+    if outcome.code == NOT_SPOILT {
+        let console = cache::tail(&outcome.dmesg, 1000).to_owned();
+        let (machine, what) = (machine.spec().name.clone(), outcome.stderr.trim().to_owned());
+        return Err(LabError::GuestFailed { machine, what, console });
+    }
+    Ok(outcome)
 }
 
 /// What a doctor made of an ailment.

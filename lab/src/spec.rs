@@ -192,7 +192,7 @@ mod tests {
     fn an_unknown_machine_names_the_known_ones() {
         match MachineSpec::load("../evil") {
             Err(LabError::UnknownMachine { known, .. }) => {
-                assert!(known.contains("plain, storage"), "{known}")
+                assert!(known.contains("plain, storage"), "{known}");
             }
             other => panic!("{other:?}"),
         }

@@ -282,7 +282,7 @@ fn captures(to: &Path, only: &str, program: &Program) -> anyhow::Result<ExitCode
     let results = each(&ailments, |ailment| {
         let job = with_program(ailment.ailing_job(CAPTURE), program)?;
         keep(
-            ailment.run(&ailment.machine(&cache)?, job)?,
+            ailment::run(&ailment.machine(&cache)?, job)?,
             &to.join(format!("ailing/{}.capture", ailment.name)),
         )
     });
@@ -292,37 +292,65 @@ fn captures(to: &Path, only: &str, program: &Program) -> anyhow::Result<ExitCode
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What became of one ailment.
-enum Fate {
-    /// The doctor was asked, or the machines were only spoilt.
-    Judged(Option<Verdict>),
+/// Why a machine was not looked at.
+#[derive(Clone)]
+enum Unseen {
     /// A part of the laboratory is missing.
     Skipped(String),
-    /// The machine could not be spoilt, or the doctor gave no answer.
+    /// The machine is not as ailing or as healthy as it should be, or the doctor gave no answer.
     Failed(String),
 }
 
+impl From<LabError> for Unseen {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Missing { tier, .. } => Self::Skipped(format!("the {tier} tier is not built")),
+            // In a table the console would only be in the way.
+            LabError::GuestFailed { what, .. } => Self::Failed(what.replace('\n', "; ")),
+            other => Self::Failed(other.to_string().replace('\n', "; ")),
+        }
+    }
+}
+
+/// The ids of the checks that fired.
+type Fired = Result<BTreeSet<String>, Unseen>;
+
 fn ailments(dry: bool, only: &str, program: &Program) -> anyhow::Result<ExitCode> {
     let cache = Cache::open()?;
+    // The doctor exits with 1 when it found something: what counts is that its output can be read.
+    let then = if dry { "echo '[]'" } else { "zenkai doctor --json" };
     let all: Vec<_> = Ailment::all()?.into_iter().filter(|ailment| ailment.name.contains(only)).collect();
-    let fates = each(&all, |ailment| match examine(&cache, ailment, dry, program) {
-        Ok(verdict) => Fate::Judged(verdict),
-        Err(error) => match error.downcast_ref::<LabError>() {
-            Some(LabError::Missing { tier, .. }) => Fate::Skipped(format!("the {tier} tier is not built")),
-            // In a table the console would only be in the way.
-            Some(LabError::GuestFailed { what, .. }) => Fate::Failed(what.replace('\n', "; ")),
-            _ => Fate::Failed(format!("{error:#}").replace('\n', "; ")),
-        },
-    });
+    let mut jobs = Vec::new();
+    for ailment in &all {
+        jobs.push((ailment.machine.as_str(), with_program(ailment.ailing_job(then), program)?));
+    }
+    // One healthy twin for all ailments of a machine.
+    let machines: BTreeSet<&str> = all.iter().map(|ailment| ailment.machine.as_str()).collect();
+    for machine in &machines {
+        let its: Vec<&Ailment> = all.iter().filter(|ailment| ailment.machine == *machine).collect();
+        jobs.push((machine, with_program(ailment::healthy_job(&its, then), program)?));
+    }
+    let mut ailing = each(&jobs, |(machine, job)| look(&cache, machine, job));
+    let healthy: BTreeMap<&str, Fired> = machines.into_iter().zip(ailing.split_off(all.len())).collect();
+    report(dry, &all, &ailing, &healthy)
+}
+
+/// Prints what was found, missed and false for each ailment, with a total.
+fn report(
+    dry: bool,
+    all: &[Ailment],
+    ailing: &[Fired],
+    healthy: &BTreeMap<&str, Fired>,
+) -> anyhow::Result<ExitCode> {
     let mut total = [0_usize; 5]; // right, missed, false alarm, skipped, failed
     let bold = std::io::stdout().is_terminal();
     print(&format!("{:34} {:8} result", "ailment", "machine"))?;
-    for (ailment, fate) in all.iter().zip(&fates) {
-        let (slot, text) = match fate {
-            Fate::Judged(None) => (0, "spoilt".to_owned()),
-            Fate::Judged(Some(verdict)) => describe(verdict),
-            Fate::Skipped(why) => (3, format!("skipped: {why}")),
-            Fate::Failed(why) => (4, format!("FAILED: {why}")),
+    for (ailment, ailing) in all.iter().zip(ailing) {
+        let (slot, text) = match (ailing, &healthy[ailment.machine.as_str()]) {
+            (Ok(_), Ok(_)) if dry => (0, "spoilt".to_owned()),
+            (Ok(ailing), Ok(healthy)) => describe(&Verdict::new(ailment, ailing, healthy)),
+            (Err(Unseen::Failed(why)), _) | (_, Err(Unseen::Failed(why))) => (4, format!("FAILED: {why}")),
+            (Err(Unseen::Skipped(why)), _) | (_, Err(Unseen::Skipped(why))) => (3, format!("skipped: {why}")),
         };
         total[slot] += 1;
         let text = if bold && slot != 0 { format!("\x1b[1m{text}\x1b[0m") } else { text };
@@ -360,27 +388,14 @@ fn describe(verdict: &Verdict) -> (usize, String) {
     (slot, text.trim_end_matches("; ").to_owned())
 }
 
-/// Lets the doctor look at the ailing machine and at the healthy one.
-fn examine(
-    cache: &Cache,
-    ailment: &Ailment,
-    dry: bool,
-    program: &Program,
-) -> anyhow::Result<Option<Verdict>> {
-    // The doctor exits with 1 when it found something: what counts is that its output can be read.
-    let then = if dry { "true" } else { "zenkai doctor --json" };
-    let machine = ailment.machine(cache)?;
-    let ailing = ailment.run(&machine, with_program(ailment.ailing_job(then), program)?)?;
-    let healthy = ailment.run(&machine, with_program(ailment.healthy_job(then), program)?)?;
-    if dry {
-        return Ok(None);
-    }
-    let fired = |outcome: &zenkai_lab::Outcome| {
-        ailment::fired(&outcome.stdout).with_context(|| {
-            format!("the doctor gave no findings (exit code {}): {}", outcome.code, outcome.stderr.trim())
-        })
-    };
-    Ok(Some(Verdict::new(ailment, &fired(&ailing)?, &fired(&healthy)?)))
+/// Lets the doctor look at a machine.
+fn look(cache: &Cache, machine: &str, job: &Job) -> Fired {
+    let machine = Machine::from_spec(cache.clone(), MachineSpec::load(machine)?)?;
+    let outcome = ailment::run(&machine, job.clone())?;
+    ailment::fired(&outcome.stdout).ok_or_else(|| {
+        let said = outcome.stderr.trim().replace('\n', "; ");
+        Unseen::Failed(format!("the doctor gave no findings (exit code {}): {said}", outcome.code))
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use zenkai_lab::ailment::Ailment;
+use zenkai_lab::ailment::{self, Ailment};
 use zenkai_lab::{Job, LabError, Machine, machine_or_skip};
 
 const POLICY: &str = "/sys/devices/system/cpu/cpu1/cpufreq";
@@ -152,10 +152,13 @@ fn an_ailment_is_there_on_the_ailing_machine_only() {
     let all = Ailment::all().unwrap();
     let ailment = all.iter().find(|ailment| ailment.name == "governor-powersave").unwrap();
     let read = "cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
-    assert_eq!(ailment.run(&plain, ailment.ailing_job(read)).unwrap().stdout, "powersave\n");
-    assert_ne!(ailment.run(&plain, ailment.healthy_job(read)).unwrap().stdout, "powersave\n");
-    // What does not take is no ailment.
+    let on = |job| ailment::run(&plain, job);
+    assert_eq!(on(ailment.ailing_job(read)).unwrap().stdout, "powersave\n");
+    assert_ne!(on(ailment::healthy_job(&[ailment], read)).unwrap().stdout, "powersave\n");
+    // What does not take is no ailment, and what has it is not healthy.
     let mut dud = ailment.clone();
     "true".clone_into(&mut dud.spoil);
-    assert!(matches!(dud.run(&plain, dud.ailing_job(read)), Err(LabError::GuestFailed { .. })));
+    assert!(matches!(on(dud.ailing_job(read)), Err(LabError::GuestFailed { .. })));
+    "true".clone_into(&mut dud.proof);
+    assert!(matches!(on(ailment::healthy_job(&[&dud], read)), Err(LabError::GuestFailed { .. })));
 }
