@@ -1,0 +1,71 @@
+//! NUMA switched off on the command line.
+
+use zenkai_facts::Facts;
+use zenkai_tune::Setting;
+
+use crate::checks::virtualisation::shared::needs_hardware;
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+};
+
+/// See the explanation.
+pub(super) static CHECK: Check = Check {
+    id: "numa-off-cmdline",
+    subsystem: Subsystem::Numa,
+    summary: "NUMA is switched off on the kernel command line",
+    impact: Impact::Moderate,
+    effect: "half of all memory accesses go to the other socket; 10 to 30 % for memory-bound work (estimate)",
+    risk: "programs that were tuned for a single node may need new settings",
+    source: "https://docs.kernel.org/arch/x86/x86_64/boot-options.html",
+    explanation: include_str!("numa_off_cmdline.md"),
+    run,
+};
+
+fn run(facts: &Facts, _context: Context) -> Judgement {
+    judge(facts).into()
+}
+
+fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
+    needs_hardware(facts)?;
+    let numa = &facts.numa;
+    let value = need(&numa.command_line)?;
+    let sockets = need(&numa.sockets)?.len();
+    if value != "off" || sockets < 2 {
+        return Ok(None);
+    }
+    Ok(Some(
+        Finding::new(
+            Subject::Machine,
+            format!("{sockets} sockets are treated as if all memory were equally near"),
+        )
+        .with(Evidence::derived(numa.command_line.source(), "numa=off"))
+        .with(Evidence::derived(numa.sockets.source(), format!("{sockets} sockets")))
+        .remedy(Remedy::Set(vec![Setting::kernel_argument("numa", "")]))
+        .because("NUMA is switched off"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::testing::findings;
+
+    fn fires(line: &str, sockets: &[&str]) -> bool {
+        let mut files = vec![
+            ("/proc/cmdline".to_owned(), line.to_owned()),
+            ("/sys/devices/system/cpu/online".to_owned(), "0-3\n".to_owned()),
+        ];
+        files.extend(sockets.iter().map(|cpus| {
+            let first = &cpus[..1];
+            (format!("/sys/devices/system/cpu/cpu{first}/topology/package_cpus_list"), (*cpus).to_owned())
+        }));
+        !findings(&super::CHECK, &files).is_empty()
+    }
+
+    #[test]
+    fn only_with_several_sockets() {
+        assert!(fires("quiet numa=off", &["0-1", "2-3"]));
+        assert!(!fires("quiet numa=off", &["0-3"]));
+        assert!(!fires("quiet", &["0-1", "2-3"]));
+        assert!(!fires("quiet -- numa=off", &["0-1", "2-3"]));
+    }
+}
