@@ -67,6 +67,9 @@ pub struct Cpu {
     pub caches: Observed<Vec<Cache>>,
     /// The arguments of the kernel command line that steer CPUs; an argument without `=` has an empty value.
     pub kernel_arguments: Observed<BTreeMap<String, String>>,
+    /// Limits that resctrl groups put on memory bandwidth and last-level cache: one line per resource of the default
+    /// group (`/sys/fs/resctrl/schemata`, `Documentation/filesystems/resctrl.rst`).
+    pub resctrl_schemata: Observed<Vec<String>>,
     /// The clock and who steers it.
     pub frequency: Frequency,
 }
@@ -128,6 +131,9 @@ pub fn observe(reader: &Reader<'_>) -> Cpu {
         smt_active: reader.flag(&file("smt/active")),
         caches: cache::observe(reader, &cpus),
         kernel_arguments: arguments::observe(reader),
+        resctrl_schemata: reader
+            .text("/sys/fs/resctrl/schemata")
+            .map(|text| text.lines().map(|line| line.trim().to_owned()).collect()),
         frequency: frequency::observe(reader, &cpus),
     }
 }

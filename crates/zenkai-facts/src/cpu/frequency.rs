@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::{CPU_DIR, Group, UncoreDomain, applicable, per_cpu, uncore};
-use crate::{CpuSet, Observed, Reader, reader::join};
+use crate::{CpuSet, Observed, Reader, Reason, reader::join};
 
 /// The clock and who steers it.
 #[derive(Debug, Clone, Serialize)]
@@ -49,6 +49,11 @@ pub struct Policy {
     pub hardware_min_khz: Observed<u64>,
     /// The highest clock the driver knows (`cpuinfo_max_freq`), in kHz. Whether it counts turbo depends on the driver.
     pub hardware_max_khz: Observed<u64>,
+    /// The highest clock in the driver's table (`scaling_available_frequencies`), in kHz; turbo above it is not counted
+    /// on AMD and shows as 1 MHz more on Intel (`drivers/cpufreq/acpi-cpufreq.c`). Only drivers with a table have it.
+    pub table_max_khz: Observed<u64>,
+    /// The clock that a person fixed (`scaling_setspeed`, only under the governor `userspace`), in kHz.
+    pub fixed_khz: Observed<u64>,
     /// The guaranteed clock (`base_frequency`, only under intel_pstate with HWP), in kHz.
     pub base_khz: Observed<u64>,
     /// The clock the firmware allows now (ACPI `_PPC`, `bios_limit`, only under acpi-cpufreq), in kHz.
@@ -119,21 +124,38 @@ fn policy(reader: &Reader<'_>, dir: &str, number: u32) -> Policy {
     let khz = |name: &str| {
         applicable(reader.number(&file(name)), |khz: &u64| *khz == 0, "the driver does not know it")
     };
+    let governor = reader.text(&file("scaling_governor"));
     Policy {
         number,
         cpus: reader.text(&file("affected_cpus")).parse(|text| text.replace(' ', ",").parse()),
         driver: reader.text(&file("scaling_driver")),
-        governor: reader.text(&file("scaling_governor")),
+        fixed_khz: fixed(reader, &file("scaling_setspeed"), governor.text()),
+        governor,
         available_governors: reader.words(&file("scaling_available_governors")),
         min_khz: khz("scaling_min_freq"),
         max_khz: khz("scaling_max_freq"),
         hardware_min_khz: khz("cpuinfo_min_freq"),
         hardware_max_khz: khz("cpuinfo_max_freq"),
+        table_max_khz: reader.text(&file("scaling_available_frequencies")).parse(|text| highest(&text)),
         base_khz: khz("base_frequency"),
         bios_limit_khz: khz("bios_limit"),
         energy_performance_preference: reader.text(&file("energy_performance_preference")),
         available_preferences: reader.words(&file("energy_performance_available_preferences")),
         boost: reader.flag(&file("boost")).or_else(|| reader.flag(&file("cpb"))),
+    }
+}
+
+/// The highest of the numbers.
+fn highest(text: &str) -> Result<u64, String> {
+    let numbers = text.split_whitespace().filter_map(|word| word.parse().ok());
+    numbers.max().ok_or_else(|| "no frequency".to_owned())
+}
+
+/// Under any other governor the file says `<unsupported>`.
+fn fixed(reader: &Reader<'_>, path: &str, governor: Option<&str>) -> Observed<u64> {
+    match governor {
+        Some("userspace") => reader.number(path),
+        _ => Observed::unavailable(path, Reason::NotApplicable("the governor chooses the clock".into())),
     }
 }
 
@@ -191,6 +213,9 @@ mod tests {
         .file(&format!("{policy}/affected_cpus"), "4 5\n")
         .file(&format!("{policy}/scaling_max_freq"), "3700000\n")
         .file(&format!("{policy}/base_frequency"), "0\n")
+        .file(&format!("{policy}/scaling_available_frequencies"), "800000 2700000 \n")
+        .file(&format!("{policy}/scaling_governor"), "userspace\n")
+        .file(&format!("{policy}/scaling_setspeed"), "800000\n")
         .file(&format!("{policy}/cpb"), "0\n")
         .file(&format!("{policy}/energy_performance_available_preferences"), "default performance \n");
         let frequency = observe(&Reader::new(&host), &CpuSet::range(4..=5));
@@ -198,6 +223,7 @@ mod tests {
         assert_eq!(found.cpus.get().unwrap().to_string(), "4-5");
         assert_eq!(found.max_khz.value(), Some(3_700_000));
         assert!(found.base_khz.get().is_none() && !found.base_khz.is_absent());
+        assert_eq!((found.table_max_khz.value(), found.fixed_khz.value()), (Some(2_700_000), Some(800_000)));
         assert_eq!(found.boost.value(), Some(false));
         assert_eq!(found.available_preferences.get().unwrap().len(), 2);
         assert_eq!(frequency.energy_perf_bias.get().unwrap().len(), 2);

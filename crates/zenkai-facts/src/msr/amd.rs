@@ -50,8 +50,9 @@ pub(super) fn observe(
 }
 
 impl AmdRegisters {
-    /// Whether the answers can be those of hardware: a real CPU has at least one P-state.
+    /// Whether the answers can be those of hardware: a real CPU has at least one P-state, an emulator that answers
+    /// everything with 0 has none.
     pub fn is_plausible(&self) -> bool {
-        self.pstates.iter().any(|state| state.value().is_some_and(|state| state.bit(63)))
+        self.pstates.iter().any(|state| state.value().is_some_and(|state| state.0 != 0))
     }
 }

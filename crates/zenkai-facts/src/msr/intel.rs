@@ -44,6 +44,8 @@ pub struct IntelRegisters {
     pub energy_perf_bias: Observed<Register>,
     /// `MSR_POWER_CTL` 0x1FC: bit 34 on some models says that the firmware, not this register, gives the bias.
     pub power_control: Observed<Register>,
+    /// 0xA01: the bias the firmware gives in bits 6:3, used when bit 34 of `MSR_POWER_CTL` is set.
+    pub firmware_bias: Observed<Register>,
     /// `MSR_RAPL_POWER_UNIT` 0x606.
     pub rapl_unit: Observed<Register>,
     /// `MSR_PKG_POWER_LIMIT` 0x610.
@@ -91,6 +93,7 @@ pub(super) fn observe(
         turbo_ratio_cores: read(0x1ae),
         energy_perf_bias: read(0x1b0),
         power_control: read(0x1fc),
+        firmware_bias: read(0xa01),
         rapl_unit: read(0x606),
         power_limit: read(0x610),
         power_info: read(0x614),

@@ -3,6 +3,8 @@
 use zenkai_facts::{Facts, cpu::Policy};
 use zenkai_tune::Setting;
 
+use super::shared::{SELF_STEERING, policies};
+
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -20,12 +22,8 @@ pub(super) static CHECK: Check = Check {
     run,
 };
 
-/// Drivers that steer the clock inside the hardware and give the name `powersave` to their normal, fully dynamic
-/// mode (`drivers/cpufreq/intel_pstate.c`, `drivers/cpufreq/amd-pstate.c`).
-const SELF_STEERING: [&str; 2] = ["intel_pstate", "amd-pstate-epp"];
-
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    need(&facts.cpu.frequency.policies).map(|policies| Judgement::each(policies, judge)).into()
+    policies(facts).map(|policies| Judgement::each(policies, judge)).into()
 }
 
 fn judge(policy: &Policy) -> Result<Option<Finding>, Outcome> {
