@@ -1,5 +1,7 @@
 //! Checks of the irq subsystem, worst first.
 
+mod shared;
+
 use crate::Check;
 
 /// The list.
