@@ -199,9 +199,9 @@ fn read(reader: &Reader<'_>, name: String) -> Interface {
     Interface {
         operstate: reader.text(&at("operstate")),
         carrier: when_up(&reader.flag(&at("carrier"))),
-        carrier_changes: reader.number(&at("carrier_changes")),
-        speed_mbps: speed(&reader.parse(&at("speed"))),
-        duplex: duplex(&reader.text(&at("duplex"))),
+        carrier_changes: on_wire(counted, &at("carrier_changes"), |path| reader.number(path)),
+        speed_mbps: on_wire(counted, &at("speed"), |path| speed(&reader.parse(path))),
+        duplex: on_wire(counted, &at("duplex"), |path| duplex(&reader.text(path))),
         mtu_bytes: reader.number(&at("mtu")),
         tx_queue_len: reader.number(&at("tx_queue_len")),
         flags: reader.text(&at("flags")).parse(|text| hexadecimal(&text)),
@@ -268,6 +268,15 @@ fn kind(reader: &Reader<'_>, dir: &str, entries: &Entries) -> Kind {
 fn is_representor(port_name: &str) -> bool {
     let tail = port_name.find("pf").and_then(|start| port_name.get(start + 2..)).unwrap_or_default();
     tail.starts_with(|letter: char| letter.is_ascii_digit()) && (tail.contains("vf") || tail.contains("sf"))
+}
+
+/// What only means something with a wire behind it; a machine may have hundreds of interfaces without.
+fn on_wire<T>(has_wire: bool, path: &str, read: impl FnOnce(&str) -> Observed<T>) -> Observed<T> {
+    if has_wire {
+        return read(path);
+    }
+    let reason = Reason::NotApplicable("there is no wire behind this interface".into());
+    Observed::unavailable(path, reason)
 }
 
 /// The reading with some outcomes replaced by "does not apply".
