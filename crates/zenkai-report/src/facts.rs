@@ -10,10 +10,43 @@ use crate::Block;
 /// Short lists are written in one line up to this many columns.
 const INLINE_COLUMNS: usize = 90;
 
-/// One line that says what machine this is.
+/// One line that says what machine this is: what is not known is left out.
 pub(crate) fn headline(facts: &Facts) -> String {
-    let cpus = facts.cpu.online.get().map_or("an unknown number of".to_owned(), |set| set.len().to_string());
-    format!("{cpus} CPUs")
+    let firmware = &facts.firmware;
+    let parts = [
+        joined(firmware.vendor.text(), firmware.product.text()),
+        facts
+            .virtualisation
+            .kind
+            .get()
+            .filter(|kind| kind.is_guest() || kind.is_xen())
+            .map(ToString::to_string),
+        (facts.virtualisation.is_container() == Some(true)).then(|| "in a container".to_owned()),
+        facts.cpu.model_name.text().map(str::to_owned),
+        facts.cpu.online.get().map(|online| counted(facts, online.len())),
+        facts.memory.info.get().map(|info| gibibytes(info.total_kb)),
+        facts.kernel.release.text().map(|release| format!("Linux {release}")),
+    ];
+    let known: Vec<String> = parts.into_iter().flatten().collect();
+    if known.is_empty() { "a machine that tells nothing of itself".to_owned() } else { known.join(" · ") }
+}
+
+fn joined(left: Option<&str>, right: Option<&str>) -> Option<String> {
+    let words: Vec<&str> = left.into_iter().chain(right).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn counted(facts: &Facts, cpus: usize) -> String {
+    let noun = if cpus == 1 { "CPU" } else { "CPUs" };
+    match facts.cpu.topology.sockets.value() {
+        Some(sockets) if sockets > 1 => format!("{cpus} {noun} in {sockets} sockets"),
+        _ => format!("{cpus} {noun}"),
+    }
+}
+
+fn gibibytes(kb: u64) -> String {
+    let tenths = kb.saturating_mul(10) >> 20;
+    format!("{}.{} GiB", tenths / 10, tenths % 10)
 }
 
 /// A facts value (all of them, or one subsystem) as an indented list.

@@ -11,7 +11,10 @@ use crate::Reply;
 #[cfg(target_arch = "x86_64")]
 pub(super) fn cpuid(leaf: u32, subleaf: u32) -> io::Result<Reply> {
     use std::arch::x86_64::__cpuid_count;
-    let highest = __cpuid_count(leaf & 0xc000_0000, 0).eax;
+    // Hypervisors stack their leaves in blocks of 0x100 (KVM or Xen behind Hyper-V's own).
+    let block =
+        if (0x4000_0000..0x4001_0000).contains(&leaf) { leaf & 0xffff_ff00 } else { leaf & 0xc000_0000 };
+    let highest = __cpuid_count(block, 0).eax;
     if leaf > highest {
         return Err(Errno::NODATA.into());
     }

@@ -42,7 +42,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 fn off(subject: Subject, reading: &Observed<bool>, wanted: &str) -> Finding {
     let switch = reading.source().rsplit('/').next().unwrap_or_default();
     Finding::new(subject, format!("turbo is switched off ({switch})"))
-        .with(Evidence { expected: Some(wanted.to_owned()), ..Evidence::of(&reading.clone().map(u8::from)) })
+        .with(Evidence::of(&reading.clone().map(u8::from)).expected(wanted))
         .remedy(Remedy::Set(vec![Setting::attribute(reading.source(), wanted)]))
         .because("turbo is switched off")
 }

@@ -15,6 +15,7 @@ mod memory_swappiness_high;
 mod memory_swapping;
 mod memory_thp_always;
 mod memory_thp_never;
+#[cfg(test)]
 mod shared_table;
 
 use crate::Check;
