@@ -61,6 +61,10 @@ const RED_HAT: [&str; 6] =
 /// register ECX, and so will not change.
 const FEATURE_PCID: u32 = 4 * 32 + 17;
 const FEATURE_HYPERVISOR: u32 = 4 * 32 + 31;
+/// Word 11 is Linux's own; this number has not changed since the feature came in 5.7.
+const FEATURE_SPLIT_LOCK: u32 = 11 * 32 + 6;
+/// Word 16 is CPUID leaf 7, register ECX.
+const FEATURE_BUS_LOCK: u32 = 16 * 32 + 24;
 
 /// Hardware vulnerabilities and their mitigations.
 #[derive(Debug, Clone, Serialize)]
@@ -76,6 +80,8 @@ pub struct Vulnerabilities {
     pub pcid: Observed<bool>,
     /// Whether the CPU says that a hypervisor is beneath us (x86).
     pub hypervisor: Observed<bool>,
+    /// Whether the CPU can tell the kernel of atomic operations across cache lines (x86).
+    pub split_lock_detection: Observed<bool>,
     /// How our own process stands to speculative store bypass, as `/proc/self/status` says: `thread vulnerable`,
     /// `thread force mitigated` …
     pub own_store_bypass: Observed<String>,
@@ -146,7 +152,9 @@ pub fn observe(reader: &Reader<'_>, kernel: &Kernel) -> Vulnerabilities {
             .filter(|(_, reading)| reading.get().is_some())
             .collect(),
         pcid: modalias.clone().parse(|text| feature(&text, FEATURE_PCID)),
-        hypervisor: modalias.parse(|text| feature(&text, FEATURE_HYPERVISOR)),
+        hypervisor: modalias.clone().parse(|text| feature(&text, FEATURE_HYPERVISOR)),
+        split_lock_detection: modalias
+            .parse(|text| Ok(feature(&text, FEATURE_SPLIT_LOCK)? || feature(&text, FEATURE_BUS_LOCK)?)),
         own_store_bypass: status
             .clone()
             .parse(|text| field(&text, "Speculation_Store_Bypass").ok_or_else(|| "no such line".to_owned())),

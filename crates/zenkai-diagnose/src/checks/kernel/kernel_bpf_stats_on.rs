@@ -30,7 +30,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     }
     Ok(Some(
         Finding::new(Subject::Machine, "the kernel measures each run of each BPF program")
-            .with(Evidence::of(reading).expected("0"))
+            .with(Evidence::of(&shared::as_shown(reading)).expected("0"))
             .remedy(Remedy::Set(vec![Setting::sysctl("kernel.bpf_stats_enabled", "0")])),
     ))
 }

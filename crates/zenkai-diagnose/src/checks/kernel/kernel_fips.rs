@@ -29,7 +29,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     }
     Ok(Some(
         Finding::new(Subject::Machine, "FIPS mode is on and restricts cryptography to certified algorithms")
-            .with(Evidence::of(reading).expected("0 where no rule asks for it"))
+            .with(Evidence::of(&shared::as_shown(reading)).expected("0 where no rule asks for it"))
             .remedy(Remedy::None),
     ))
 }

@@ -35,7 +35,7 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     }
     Ok(Some(
         Finding::new(Subject::Machine, "the hard lockup watchdog interrupts each busy CPU")
-            .with(Evidence::of(reading).expected("0"))
+            .with(Evidence::of(&shared::as_shown(reading)).expected("0"))
             .remedy(Remedy::Set(vec![Setting::sysctl("kernel.nmi_watchdog", "0")])),
     ))
 }

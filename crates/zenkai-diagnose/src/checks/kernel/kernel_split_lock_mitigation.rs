@@ -4,7 +4,7 @@ use zenkai_facts::Facts;
 
 use super::shared;
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
 };
 
 /// See the explanation.
@@ -32,12 +32,14 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     let on = *shared::need_or(reading, "this kernel does not delay split locks")?;
     let off =
         facts.kernel.command_line.get().is_some_and(|line| line.value("split_lock_detect") == Some("off"));
-    if !on || off {
+    // Without the CPU's help the kernel does not notice them, and the setting is without effect.
+    let noticed = *need(&facts.vulnerabilities.split_lock_detection)?;
+    if !on || off || !noticed {
         return Ok(None);
     }
     Ok(Some(
         Finding::new(Subject::Machine, "programs that lock across cache lines are made to wait")
-            .with(Evidence::of(reading))
+            .with(Evidence::of(&shared::as_shown(reading)))
             .remedy(Remedy::Do(
                 "look for `split_lock trap` in the kernel log; if a program is named there, update it, or set \
                  kernel.split_lock_mitigate=0 and accept that it may slow down the others"
@@ -52,16 +54,25 @@ mod tests {
 
     use crate::{Context, Workload, checks::testing::judge_host};
 
-    fn fires(value: &str, line: &str, workload: Option<Workload>) -> bool {
-        let host = FakeHost::new(&[("/proc/sys/kernel/split_lock_mitigate", value), ("/proc/cmdline", line)]);
+    const ABLE: &str = "cpu:type:x86,ven0000fam0006mod006A:feature:,0000,0166
+    ";
+
+    fn fires(value: &str, line: &str, features: &str, workload: Option<Workload>) -> bool {
+        let host = FakeHost::new(&[
+            ("/proc/sys/kernel/split_lock_mitigate", value),
+            ("/proc/cmdline", line),
+            ("/sys/devices/system/cpu/modalias", features),
+        ]);
         !judge_host(&super::CHECK, host, Context { workload }).findings.is_empty()
     }
 
     #[test]
     fn neutral_unless_a_database_is_named() {
-        assert!(!fires("1\n", "ro", None));
-        assert!(fires("1\n", "ro", Some(Workload::Database)));
-        assert!(!fires("0\n", "ro", Some(Workload::Database)));
-        assert!(!fires("1\n", "split_lock_detect=off", Some(Workload::Database)));
+        assert!(!fires("1\n", "ro", ABLE, None));
+        assert!(fires("1\n", "ro", ABLE, Some(Workload::Database)));
+        assert!(!fires("0\n", "ro", ABLE, Some(Workload::Database)));
+        let unable = "cpu:type:x86,ven0000fam0006mod006A:feature:,0000\n";
+        assert!(!fires("1\n", "ro", unable, Some(Workload::Database)));
+        assert!(!fires("1\n", "split_lock_detect=off", ABLE, Some(Workload::Database)));
     }
 }

@@ -3,6 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
+use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -61,7 +62,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     Ok(Some(
         Finding::new(Subject::Machine, what)
             .with(evidence)
-            .with(Evidence::of(&tracing.on))
+            .with(Evidence::of(&shared::as_shown(&tracing.on)))
             .remedy(Remedy::Set(vec![setting]))
             .impact(impact)
             .because("kernel tracing was left on"),

@@ -25,6 +25,11 @@ pub(super) fn need_or<'a, T>(reading: &'a Observed<T>, why_absent: &str) -> Resu
     if reading.is_absent() { Err(Outcome::not_applicable(why_absent)) } else { need(reading) }
 }
 
+/// A switch as its file shows it.
+pub(super) fn as_shown(reading: &Observed<bool>) -> Observed<u8> {
+    reading.clone().map(u8::from)
+}
+
 /// Keys of sysctls that bear on speed; a file that disagrees about another key is not our business.
 pub(super) fn bears_on_speed(key: &str) -> bool {
     const PREFIXES: [&str; 18] = [
