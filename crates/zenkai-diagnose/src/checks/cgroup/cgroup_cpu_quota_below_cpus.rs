@@ -2,9 +2,8 @@
 
 use zenkai_facts::Facts;
 
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use super::shared;
+use crate::{Check, Context, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -39,8 +38,8 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
             Subject::device(&group.path),
             format!("may use the time of {:.2} CPUs, while {cpus} are visible", quota.cpus()),
         )
-        .with(Evidence::of(&group.quota).expected(format!(
-            "max, or {} {}",
+        .with(shared::quota(&group.quota).expected(format!(
+            "no limit, or {} of {}",
             quota.period_us.saturating_mul(cpus as u64),
             quota.period_us
         )))

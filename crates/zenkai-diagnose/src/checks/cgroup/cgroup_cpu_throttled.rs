@@ -2,6 +2,7 @@
 
 use zenkai_facts::{Facts, Reason, cgroup::CpuGroup};
 
+use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -59,7 +60,7 @@ fn judge(group: &CpuGroup, ours: bool) -> Result<Option<Finding>, Outcome> {
             ),
         )
         .with(Evidence::of(&group.throttling).expected("nr_throttled below 5 % of nr_periods"))
-        .with(Evidence::of(&group.quota))
+        .with(shared::quota(&group.quota))
         .remedy(Remedy::Do(
             "raise or remove the quota where it is set (CPUQuota= of the unit, --cpus of the container, \
              limits.cpu of the pod), or let the program use fewer threads"

@@ -2,6 +2,7 @@
 
 use zenkai_facts::{Facts, cgroup::MemoryGroup};
 
+use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -53,7 +54,7 @@ fn judge(group: &MemoryGroup, facts: &Facts) -> Result<Option<Finding>, Outcome>
     )
     .with(Evidence::of(&group.current_bytes).expected(format!("well below {bytes}")))
     .with(Evidence::of(limit))
-    .with(Evidence::of(&group.events));
+    .with(shared::events(&group.events));
     let finding = match stalled {
         Some(percent) => {
             finding.with(Evidence::derived(reading.source(), format!("some avg300={percent:.2}")))

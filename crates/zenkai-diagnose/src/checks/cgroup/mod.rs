@@ -6,6 +6,7 @@ mod cgroup_cpuset_narrow;
 mod cgroup_io_limited;
 mod cgroup_memory_limit_near;
 mod init_cpu_affinity;
+mod shared;
 
 use crate::Check;
 

@@ -54,8 +54,7 @@ mod tests {
 
     use crate::{Context, Workload, checks::testing::judge_host};
 
-    const ABLE: &str = "cpu:type:x86,ven0000fam0006mod006A:feature:,0000,0166
-    ";
+    const ABLE: &str = "cpu:type:x86,ven0000fam0006mod006A:feature:,0000,0166\n";
 
     fn fires(value: &str, line: &str, features: &str, workload: Option<Workload>) -> bool {
         let host = FakeHost::new(&[
