@@ -116,7 +116,15 @@ pub fn observe(reader: &Reader<'_>) -> SysctlFiles {
     }
 }
 
+/// Files that container managers leave inside (`systemd.io/CONTAINER_INTERFACE`, podman, Docker). In there
+/// `/proc/sys` is mostly the host's, and `systemd-sysctl` is skipped where it cannot be written.
+const CONTAINER_MARKS: [&str; 3] = ["/run/systemd/container", "/run/.containerenv", "/.dockerenv"];
+
 fn applied_by(reader: &Reader<'_>) -> Observed<String> {
+    if let Some(mark) = CONTAINER_MARKS.iter().find(|mark| reader.bytes(mark).get().is_some()) {
+        let why = "in a container these settings are the host's".to_owned();
+        return Observed::unavailable(*mark, Reason::NotApplicable(why));
+    }
     // `sd_booted(3)`: this directory is there exactly when systemd is the first process.
     let systemd = reader.entries("/run/systemd/system").map(|_| "systemd-sysctl".to_owned());
     let found = systemd.or_else(|| reader.entries("/run/openrc").map(|_| "OpenRC".to_owned()));
@@ -271,6 +279,18 @@ mod tests {
         assert!(same_value("0x10", "16"));
         assert!(!same_value("1 2", "1"));
         assert!(!same_value("fq", "bbr"));
+    }
+
+    #[test]
+    fn a_link_to_itself_and_a_flood_are_survived() {
+        let flood = "vm.swappiness = 1\n".repeat(50_000);
+        let host =
+            FakeHost::new(&[("/etc/sysctl.d/50-flood.conf", &flood), ("/run/systemd/container", "lxc")])
+                .link("/etc/sysctl.d/10-a.conf", "/etc/sysctl.d/20-b.conf")
+                .link("/etc/sysctl.d/20-b.conf", "/etc/sysctl.d/10-a.conf");
+        let found = observe(&Reader::new(&host));
+        assert_eq!(found.assignments.len(), ASSIGNMENT_LIMIT);
+        assert!(matches!(found.applied_by.reason(), Some(Reason::NotApplicable(_))));
     }
 
     proptest! {
