@@ -266,7 +266,9 @@ impl Cache {
 }
 
 fn belongs_to(path: &Path, tier: Tier) -> bool {
-    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(&format!("{tier}-")))
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| name.trim_start_matches("new-").starts_with(&format!("{tier}-")))
 }
 
 /// Notes in a folder's time that it was used.
