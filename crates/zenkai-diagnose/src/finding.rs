@@ -53,6 +53,11 @@ impl Evidence {
         Self { source: reading.source().to_owned(), value, expected: None, known }
     }
 
+    /// One part of a reading that holds more: a line of a file, a field of an answer.
+    pub fn part<T>(reading: &Observed<T>, value: impl ToString) -> Self {
+        Self { known: reading.get().is_some(), ..Self::derived(reading.source(), value) }
+    }
+
     /// Evidence that was derived from several readings; `source` names them.
     pub fn derived(source: impl Into<String>, value: impl ToString) -> Self {
         Self { source: source.into(), value: value.to_string(), expected: None, known: true }

@@ -49,7 +49,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
             format!("the default group may use only {lowest} % of the memory bandwidth"),
         )
         .with(
-            Evidence { value: line.clone(), ..Evidence::of(&schemata.clone().map(|_| "")) }
+            Evidence::part(schemata, line)
                 .expected("100 for every domain"),
         )
         .remedy(Remedy::Set(vec![Setting::attribute(schemata.source(), full.join(";"))]))
