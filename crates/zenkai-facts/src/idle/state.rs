@@ -28,9 +28,9 @@ pub struct State {
     /// is off somewhere.
     pub off_by_default: Observed<bool>,
     /// How often it was entered since boot, over all its CPUs.
-    pub usage: u64,
+    pub usage: Observed<u64>,
     /// Time in it since boot, in µs, over all its CPUs.
-    pub time_us: u64,
+    pub time_us: Observed<u64>,
     /// The same CPU by CPU.
     #[serde(skip)]
     pub by_cpu: Vec<IdleTime>,
@@ -100,11 +100,9 @@ fn add(
     });
     let Some((state, cpus, disabled)) = states.get_mut(place) else { return };
     cpus.push(cpu);
-    // Counters beyond u64 do not exist; a state without counters contributes nothing.
-    let count = |name: &str| reader.number::<u64>(&join(dir, name)).value();
-    if let (Some(usage), Some(time_us)) = (count("usage"), count("time")) {
-        state.usage = state.usage.saturating_add(usage);
-        state.time_us = state.time_us.saturating_add(time_us);
+    let usage = add_up(&mut state.usage, reader.number(&join(dir, "usage")), cpus.len() == 1);
+    let time_us = add_up(&mut state.time_us, reader.number(&join(dir, "time")), cpus.len() == 1);
+    if let (Some(usage), Some(time_us)) = (usage, time_us) {
         state.by_cpu.push(IdleTime { cpu, usage, time_us });
     }
     if reader.flag(&join(dir, "disable")).value() == Some(true) {
@@ -126,10 +124,25 @@ fn state(reader: &Reader<'_>, index: u32, latency_us: Observed<u64>, dir: &str) 
         cpus: CpuSet::default(),
         disabled_on: CpuSet::default(),
         off_by_default: Observed::unavailable(join(dir, "default_status"), on),
-        usage: 0,
-        time_us: 0,
+        usage: Observed::unavailable(join(dir, "usage"), Reason::Absent),
+        time_us: Observed::unavailable(join(dir, "time"), Reason::Absent),
         by_cpu: Vec::new(),
     }
+}
+
+/// Adds one CPU's count to the sum, and gives it back. A sum that misses a CPU is none.
+fn add_up(sum: &mut Observed<u64>, count: Observed<u64>, is_first: bool) -> Option<u64> {
+    let value = count.value();
+    *sum = match (sum.value(), value) {
+        _ if is_first => count,
+        (Some(known), Some(more)) => {
+            let source = sum.source().to_owned();
+            Observed::known(source, known.saturating_add(more))
+        }
+        (Some(_), None) => count,
+        (None, _) => return value,
+    };
+    value
 }
 
 fn off_by_default(reader: &Reader<'_>, dir: &str) -> Observed<bool> {
@@ -164,7 +177,7 @@ mod tests {
         let states = states.get().unwrap();
         assert_eq!(states.len(), 2);
         assert_eq!((states[0].name.text(), states[0].cpus.to_string()), (Some("C6"), "0-1".to_owned()));
-        assert_eq!((states[0].usage, states[0].time_us), (10, 200));
+        assert_eq!((states[0].usage.value(), states[0].time_us.value()), (Some(10), Some(200)));
         assert_eq!(states[1].disabled_on.to_string(), "3");
         assert_eq!(states[1].enabled_on().to_string(), "2");
         assert_eq!(states[1].off_by_default.value(), Some(true));

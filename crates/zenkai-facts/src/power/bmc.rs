@@ -31,11 +31,12 @@ pub struct PowerReading {
 
 /// DCMI 1.5, section 6.6.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct PowerLimit {
-    /// Whether the limit is in force.
-    pub active: bool,
-    /// The limit, in W.
-    pub watts: u16,
+#[serde(rename_all = "snake_case")]
+pub enum PowerLimit {
+    /// Nobody set one, or it is switched off.
+    Unlimited,
+    /// In force, in W.
+    Watts(u16),
 }
 
 /// Network function of group extensions, and DCMI's number among them.
@@ -110,8 +111,8 @@ fn reading(bytes: &[u8]) -> Result<PowerReading, Reason> {
 
 fn limit(bytes: &[u8]) -> Result<PowerLimit, Reason> {
     match (bytes.first(), word(bytes, 5)) {
-        (Some(0), Some(watts)) => Ok(PowerLimit { active: true, watts }),
-        (Some(&NO_LIMIT_SET), watts) => Ok(PowerLimit { active: false, watts: watts.unwrap_or(0) }),
+        (Some(0), Some(watts)) => Ok(PowerLimit::Watts(watts)),
+        (Some(&NO_LIMIT_SET), _) => Ok(PowerLimit::Unlimited),
         _ => Err(refused(bytes)),
     }
 }
@@ -133,8 +134,8 @@ mod tests {
         let bmc = observe(&Reader::new(&host));
         assert_eq!(bmc.power_reading.value().unwrap().current_watts, 245);
         assert_eq!(bmc.power_reading.value().unwrap().max_watts, 300);
-        assert_eq!(bmc.power_limit.value(), Some(PowerLimit { active: true, watts: 300 }));
-        assert_eq!(limit(&[0x80]), Ok(PowerLimit { active: false, watts: 0 }));
+        assert_eq!(bmc.power_limit.value(), Some(PowerLimit::Watts(300)));
+        assert_eq!(limit(&[0x80]), Ok(PowerLimit::Unlimited));
         assert!(matches!(limit(&[0xc1]), Err(Reason::NotApplicable(_))));
         let none = observe(&Reader::new(&FakeHost::new(&[])));
         assert!(none.present.is_absent() && none.power_limit.is_absent());

@@ -101,8 +101,9 @@ fn mostly_polling(states: &[State], poll: &State) -> Option<Finding> {
     if polling.is_empty() {
         return None;
     }
-    let all: u64 = states.iter().map(|state| state.time_us).fold(0, u64::saturating_add);
-    let shown = format!("{} of {} s of all idle time", poll.time_us / 1_000_000, all / 1_000_000);
+    let sum = |times: &mut dyn Iterator<Item = u64>| times.fold(0, u64::saturating_add) / 1_000_000;
+    let polled = sum(&mut poll.by_cpu.iter().map(|time| time.time_us));
+    let shown = format!("{polled} of {} s of all idle time", sum(&mut idle_us.values().copied()));
     Some(
         Finding::new(Subject::Cpus(polling), "more than half of the idle time since boot was spent polling")
             .with(Evidence::derived("/sys/devices/system/cpu/cpu*/cpuidle/state0/time", shown).expected("next to nothing"))

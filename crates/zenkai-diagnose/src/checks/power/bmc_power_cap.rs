@@ -1,6 +1,6 @@
 //! A power cap in the management controller.
 
-use zenkai_facts::Facts;
+use zenkai_facts::{Facts, power::PowerLimit};
 
 use crate::checks::cpu::shared::ratio;
 
@@ -33,13 +33,11 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if bmc.present.is_absent() || bmc.present.value() == Some(false) {
         return Err(Outcome::not_applicable("the kernel talks to no management controller (ipmi_devintf)"));
     }
-    let limit = need(&bmc.power_limit)?;
-    if !limit.active || limit.watts == 0 {
-        return Ok(None);
-    }
+    // A limit of 0 W is a controller's way of having none.
+    let PowerLimit::Watts(limit @ 1..) = *need(&bmc.power_limit)? else { return Ok(None) };
     let reading = bmc.power_reading.value();
     let highest = reading.map(|reading| reading.max_watts.max(reading.current_watts));
-    let acts = highest.map(|watts| ratio(watts.into(), limit.watts.into()) >= NEAR);
+    let acts = highest.map(|watts| ratio(watts.into(), limit.into()) >= NEAR);
     // A cap far above everything the machine ever drew costs nothing.
     let impact = match acts {
         Some(false) => return Ok(None),
@@ -47,18 +45,18 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         None => Impact::Depends,
     };
     let seen = highest.map_or_else(String::new, |watts| format!(", and the machine drew up to {watts} W"));
-    let shown = bmc.power_limit.clone().map(|limit| format!("{} W, active", limit.watts));
+    let shown = bmc.power_limit.clone().map(|_| format!("{limit} W, in force"));
     Ok(Some(
         Finding::new(
             Subject::Machine,
-            format!("the management controller caps the power at {} W{seen}", limit.watts),
+            format!("the management controller caps the power at {limit} W{seen}"),
         )
         .with(Evidence::of(&shown).expected("no cap"))
         .impact(impact)
         .remedy(Remedy::Firmware(
             "raise or remove the power cap in the management controller, if the power supply allows".into(),
         ))
-        .because(format!("its power is capped at {} W", limit.watts)),
+        .because(format!("its power is capped at {limit} W")),
     ))
 }
 
