@@ -20,7 +20,7 @@ use zenkai_lab::{Cache, Job, LabError, Machine, MachineSpec, Tier};
 /// The exit code when there is no result: a tier is missing, or the guest failed.
 const NO_RESULT: u8 = 125;
 /// Captures a machine into a file that comes back.
-const CAPTURE: &str = "zenkai capture out/host.capture";
+const CAPTURE: &str = "zenkai capture --output out/host.capture";
 
 /// Work with the laboratory.
 #[derive(Subcommand)]

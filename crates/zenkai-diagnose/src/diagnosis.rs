@@ -106,15 +106,15 @@ pub fn diagnose(facts: &Facts, context: Context, policy: &Policy, selection: &Se
         unjudged: Vec::new(),
         not_applicable: Vec::new(),
     };
+    let root = facts.privilege.effective_uid.value() == Some(0);
     for check in CHECKS.iter().copied().filter(|check| selection.takes(check)) {
         let judgement = (check.run)(facts, context);
         let silent = judgement.findings.is_empty();
         if silent && judgement.judged > 0 {
             diagnosis.passed.push(check.id);
         }
-        diagnosis
-            .unjudged
-            .extend(judgement.unjudged.into_iter().map(|missing| UnjudgedCheck { check: check.id, missing }));
+        let unjudged = judgement.unjudged.into_iter().map(|missing| missing.seen_by(root));
+        diagnosis.unjudged.extend(unjudged.map(|missing| UnjudgedCheck { check: check.id, missing }));
         if let (Some(reason), true) = (judgement.not_applicable, silent && judgement.judged == 0) {
             diagnosis.not_applicable.push(Exempt { check: check.id, reason });
         }

@@ -18,10 +18,26 @@ pub struct Unjudged {
     pub remedy: String,
 }
 
+const RUN_AS_ROOT: &str = "run zenkai as root";
+
 impl Unjudged {
     /// Whether root could have read it.
     pub fn needs_root(&self) -> bool {
-        self.kind == Reason::Denied.word()
+        self.kind == Reason::Denied.word() && self.remedy == RUN_AS_ROOT
+    }
+
+    /// What is refused to root as well takes something else to read.
+    #[must_use]
+    pub(crate) fn seen_by(self, root: bool) -> Self {
+        if !root || !self.needs_root() {
+            return self;
+        }
+        Self {
+            reason: "refused even to root".to_owned(),
+            remedy: "boot without kernel lockdown (Secure Boot), or look from outside this container"
+                .to_owned(),
+            ..self
+        }
     }
 
     /// Whether it is only read when asked for, as the probe is.
@@ -31,7 +47,7 @@ impl Unjudged {
 
     fn new(source: &str, reason: &Reason) -> Self {
         let remedy = match reason {
-            Reason::Denied => "run zenkai as root".to_owned(),
+            Reason::Denied => RUN_AS_ROOT.to_owned(),
             Reason::NotRecorded => "make the capture again with this version of zenkai".to_owned(),
             Reason::NotAsked(_) => "ask for it".to_owned(),
             Reason::Absent if source.starts_with("msr ") => "modprobe msr (as root)".to_owned(),

@@ -48,10 +48,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
             Subject::Machine,
             format!("the default group may use only {lowest} % of the memory bandwidth"),
         )
-        .with(
-            Evidence::part(schemata, line)
-                .expected("100 for every domain"),
-        )
+        .with(Evidence::part(schemata, line).expected("100 for every domain"))
         .remedy(Remedy::Set(vec![Setting::attribute(schemata.source(), full.join(";"))]))
         .because("memory bandwidth is throttled"),
     ))

@@ -1,6 +1,6 @@
 //! What the checks on the measured clock share: the probe, and who may hold the clock down.
 
-use zenkai_facts::{Facts, cpu::Policy, virtualisation::Kind};
+use zenkai_facts::{Facts, cpu::Policy, power::PowerLimit, virtualisation::Kind};
 use zenkai_host::probe::Probe;
 
 use crate::{Evidence, Outcome, need};
@@ -98,14 +98,11 @@ fn power_limit(facts: &Facts) -> Option<Suspect> {
 }
 
 fn management_controller(facts: &Facts) -> Option<Suspect> {
-    let limit = facts.power.bmc.power_limit.get().filter(|limit| limit.active)?;
+    let reading = &facts.power.bmc.power_limit;
+    let PowerLimit::Watts(watts @ 1..) = *reading.get()? else { return None };
     Some(Suspect {
-        clause: format!("the management controller caps power at {} W", limit.watts),
-        evidence: Evidence::derived(
-            facts.power.bmc.power_limit.source(),
-            format!("{} W, active", limit.watts),
-        )
-        .expected("not active"),
+        clause: format!("the management controller caps power at {watts} W"),
+        evidence: Evidence::part(reading, format!("{watts} W, in force")).expected("no cap"),
     })
 }
 
