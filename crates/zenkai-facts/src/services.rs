@@ -207,9 +207,10 @@ fn enabled(reader: &Reader<'_>) -> Observed<BTreeSet<String>> {
 const PROFILE_LIMIT: usize = 16;
 
 fn tuned(reader: &Reader<'_>) -> Tuned {
-    let active_profile = reader
-        .text("/etc/tuned/active_profile")
-        .parse(|text| if text.is_empty() { Err("no profile is active".to_owned()) } else { Ok(text) });
+    let active_profile = reader.understood("/etc/tuned/active_profile", |text| {
+        let none = || Err(Reason::NotApplicable("no profile is active".to_owned()));
+        if text.is_empty() { none() } else { Ok(text.to_owned()) }
+    });
     let names = active_profile.text().unwrap_or("").split_whitespace().take(PROFILE_LIMIT);
     let profiles = names
         .filter(|name| !name.contains('/'))

@@ -84,7 +84,7 @@ const SERIALS: [&str; 27] = [
 const BINARY: [&str; 6] = ["vpd", "vpd_pg80", "vpd_pg83", "MSDM", "edid", "machine_id.bin"];
 
 /// Last parts of paths whose content is binary and tells of make and model only.
-const HARMLESS: [&str; 5] = ["FACP", "APIC", "SRAT", "SLIT", "smbios_entry_point"];
+const HARMLESS: [&str; 6] = ["FACP", "APIC", "SRAT", "SLIT", "smbios_entry_point", "cpu_dma_latency"];
 
 /// Clears the serial number in a PCI device's extended configuration space (PCI Express base specification,
 /// "Device Serial Number": capability 3, eight bytes after the header).

@@ -45,7 +45,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     Ok(Some(
         Finding::new(Subject::Machine, "page-table isolation is on and the CPU has no PCID to make it cheap")
             .with(Evidence::of(reading))
-            .with(Evidence::of(&facts.vulnerabilities.pcid).expected("true"))
+            .with(Evidence::part(&facts.vulnerabilities.pcid, "no feature `pcid`").expected("pcid"))
             .remedy(remedy)
             .because("page-table isolation runs without PCID"),
     ))
