@@ -318,21 +318,32 @@ type Fired = Result<BTreeSet<String>, Unseen>;
 fn ailments(dry: bool, only: &str, program: &Program) -> anyhow::Result<ExitCode> {
     let cache = Cache::open()?;
     // The doctor exits with 1 when it found something: what counts is that its output can be read.
-    let then = if dry { "echo '[]'" } else { "zenkai doctor --json" };
+    let then = |ailment: &Ailment| {
+        if dry { "echo '[]'".to_owned() } else { format!("zenkai {}", ailment.doctor().join(" ")) }
+    };
     let all: Vec<_> = Ailment::all()?.into_iter().filter(|ailment| ailment.name.contains(only)).collect();
     let mut jobs = Vec::new();
     for ailment in &all {
-        jobs.push((ailment.machine.as_str(), with_program(ailment.ailing_job(then), program)?));
+        jobs.push((ailment.machine.as_str(), with_program(ailment.ailing_job(&then(ailment)), program)?));
     }
-    // One healthy twin for all ailments of a machine.
-    let machines: BTreeSet<&str> = all.iter().map(|ailment| ailment.machine.as_str()).collect();
-    for machine in &machines {
-        let its: Vec<&Ailment> = all.iter().filter(|ailment| ailment.machine == *machine).collect();
-        jobs.push((machine, with_program(ailment::healthy_job(&its, then), program)?));
+    // One healthy twin for all ailments of a machine that are looked at in the same way.
+    let mut twins: BTreeMap<Twin<'_>, Vec<&Ailment>> = BTreeMap::new();
+    for ailment in &all {
+        twins.entry(twin(ailment)).or_default().push(ailment);
+    }
+    for ((machine, _), its) in &twins {
+        jobs.push((machine, with_program(ailment::healthy_job(its, &then(its[0])), program)?));
     }
     let mut ailing = each(&jobs, |(machine, job)| look(&cache, machine, job));
-    let healthy: BTreeMap<&str, Fired> = machines.into_iter().zip(ailing.split_off(all.len())).collect();
+    let healthy: BTreeMap<Twin<'_>, Fired> = twins.into_keys().zip(ailing.split_off(all.len())).collect();
     report(dry, &all, &ailing, &healthy)
+}
+
+/// A healthy machine as one doctor's call sees it: its name and the workload.
+type Twin<'a> = (&'a str, Option<&'a str>);
+
+fn twin(ailment: &Ailment) -> Twin<'_> {
+    (&ailment.machine, ailment.workload.as_deref())
 }
 
 /// Prints what was found, missed and false for each ailment, with a total.
@@ -340,13 +351,13 @@ fn report(
     dry: bool,
     all: &[Ailment],
     ailing: &[Fired],
-    healthy: &BTreeMap<&str, Fired>,
+    healthy: &BTreeMap<Twin<'_>, Fired>,
 ) -> anyhow::Result<ExitCode> {
     let mut total = [0_usize; 5]; // right, missed, false alarm, skipped, failed
     let bold = std::io::stdout().is_terminal();
     print(&format!("{:34} {:8} result", "ailment", "machine"))?;
     for (ailment, ailing) in all.iter().zip(ailing) {
-        let (slot, text) = match (ailing, &healthy[ailment.machine.as_str()]) {
+        let (slot, text) = match (ailing, &healthy[&twin(ailment)]) {
             (Ok(_), Ok(_)) if dry => (0, "spoilt".to_owned()),
             (Ok(ailing), Ok(healthy)) => describe(&Verdict::new(ailment, ailing, healthy)),
             (Err(Unseen::Failed(why)), _) | (_, Err(Unseen::Failed(why))) => (4, format!("FAILED: {why}")),
@@ -378,7 +389,7 @@ fn describe(verdict: &Verdict) -> (usize, String) {
         list("found", &verdict.found),
         list("MISSED", &verdict.missed),
         list("FALSE on the healthy machine", &verdict.false_alarms),
-        list("also", &verdict.others)
+        list("UNEXPECTED", &verdict.others)
     );
     let slot = match verdict {
         verdict if verdict.is_right() => 0,

@@ -44,7 +44,7 @@ pub enum Kind {
 
 impl Kind {
     /// Whether data lives on it so that its speed matters.
-    fn is_judged(self) -> bool {
+    pub fn is_judged(self) -> bool {
         matches!(self, Self::Physical | Self::Md | Self::Dm | Self::Stacked)
     }
 }

@@ -8,6 +8,7 @@
 mod golden;
 mod hostile;
 mod live;
+mod truth;
 
 use zenkai::cli::Exit;
 

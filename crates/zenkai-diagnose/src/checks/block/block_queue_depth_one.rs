@@ -26,9 +26,11 @@ pub(super) static CHECK: Check = Check {
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     each_disk(facts, |disk| {
-        let direct =
-            matches!(disk.transport.get(), Some(Transport::Sata | Transport::Sas | Transport::FibreChannel));
-        (direct && disk.is_real_hardware()).then(|| judge(disk))
+        let direct = matches!(
+            disk.transport.get(),
+            Some(Transport::Sata | Transport::Sas | Transport::FibreChannel | Transport::Scsi)
+        );
+        (direct && disk.is_real_hardware() && disk.removable.value() != Some(true)).then(|| judge(disk))
     })
 }
 

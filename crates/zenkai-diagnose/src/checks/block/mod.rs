@@ -3,6 +3,7 @@
 mod block_merges_off;
 mod block_partition_misaligned;
 mod block_queue_depth_one;
+mod block_read_ahead_off;
 mod block_read_ahead_unfit;
 mod block_requests_small;
 mod block_rotational_flag_wrong;
@@ -58,4 +59,5 @@ pub static CHECKS: &[&Check] = &[
     &md_stripe_cache_small::CHECK,
     &md_single_writer::CHECK,
     &nvme_sleeps::CHECK,
+    &block_read_ahead_off::CHECK,
 ];

@@ -5,6 +5,7 @@ mod memory_channels_empty;
 mod memory_dimm_mixed;
 mod memory_dimm_slow;
 mod memory_dirty_limits_large;
+mod memory_dirty_limits_small;
 mod memory_ecc_errors;
 mod memory_hugepages_unused;
 mod memory_ksm_running;
@@ -37,4 +38,5 @@ pub static CHECKS: &[&Check] = &[
     &memory_thp_always::CHECK,
     &memory_thp_never::CHECK,
     &memory_bandwidth_does_not_scale::CHECK,
+    &memory_dirty_limits_small::CHECK,
 ];

@@ -26,7 +26,6 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    needs_hardware(facts)?;
     let numa = &facts.numa;
     let value = need(&numa.command_line)?;
     let sockets = need(&numa.sockets)?.len();
