@@ -3,7 +3,6 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use crate::checks::virtualisation::shared::needs_hardware;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
