@@ -15,6 +15,7 @@ mod verdict;
 pub mod checks;
 
 pub use check::{Check, Subsystem};
+pub use checks::clock::ghz;
 pub use context::{Context, Workload};
 pub use diagnosis::{CheckId, Diagnosis, Exempt, Reported, Selection, UnjudgedCheck, diagnose};
 pub use finding::{Evidence, Finding, Impact, Remedy, Subject};

@@ -113,7 +113,19 @@ fn last_part(path: &str) -> &str {
 }
 
 fn is_serial(path: &str) -> bool {
-    SERIALS.contains(&last_part(path))
+    SERIALS.contains(&last_part(path)) && !is_volume(path)
+}
+
+/// The identifier of a device-mapper volume also tells what kind of volume it is.
+fn is_volume(path: &str) -> bool {
+    path.ends_with("/dm/uuid")
+}
+
+/// Where the words that tell the kind end and the identity begins: `LVM-`, `CRYPT-LUKS2-`, `part1-mpath-`.
+fn kind_length(volume: &str) -> usize {
+    let words = ["LVM-", "CRYPT-LUKS1-", "CRYPT-LUKS2-", "CRYPT-PLAIN-", "CRYPT-", "mpath-", "part"];
+    let known = words.iter().find(|word| volume.starts_with(**word));
+    known.map_or(0, |word| word.len())
 }
 
 /// First pass: everything that is known to identify.
@@ -181,6 +193,15 @@ fn content_of(path: &str, content: Vec<u8>, rewriter: &mut Rewriter) -> Vec<u8> 
         whole(&text, |name| rewriter.host_name(name))
     } else if is_serial(path) {
         whole(&text, |value| rewriter.serial(value))
+    } else if is_volume(path) {
+        whole(&text, |value| {
+            // LVM's identifiers have a shape that is known everywhere, and what follows them (`-cow`) is a role.
+            if value.starts_with("LVM-") {
+                return rewriter.text_with_names(value);
+            }
+            let (kind, identity) = value.split_at(kind_length(value));
+            format!("{kind}{}", rewriter.serial(identity))
+        })
     } else if arguments::is_command_line(path) {
         let text = arguments::rewrite(&text, &mut rewriter.stand_ins);
         rewriter.text_with_names(&text)

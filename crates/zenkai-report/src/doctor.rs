@@ -21,6 +21,7 @@ const SETTINGS_SHOWN: usize = 4;
 pub fn doctor(facts: &Facts, diagnosis: &Diagnosis, detail: Detail) -> Vec<Block> {
     let mut blocks = vec![Block::Text(crate::facts::headline(facts)), Block::Text(String::new())];
     blocks.push(verdicts(diagnosis));
+    blocks.extend(crate::probe::probe(facts));
     blocks.push(Block::Heading(match diagnosis.findings.len() {
         0 => "No findings".to_owned(),
         1 => "1 finding".to_owned(),

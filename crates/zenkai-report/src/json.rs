@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use zenkai_diagnose::{Check, Context, Diagnosis, Impact, Subsystem, checks::CHECKS};
+use zenkai_facts::Facts;
+use zenkai_host::probe::Probe;
 
 #[derive(Serialize)]
 struct DoctorJson<'d> {
@@ -12,15 +14,19 @@ struct DoctorJson<'d> {
     context: Context,
     #[serde(flatten)]
     diagnosis: &'d Diagnosis,
+    /// What was measured, when a probe was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<&'d Probe>,
 }
 
 /// `zenkai.doctor/1`.
-pub fn doctor_json(diagnosis: &Diagnosis, context: Context) -> serde_json::Result<Value> {
+pub fn doctor_json(facts: &Facts, diagnosis: &Diagnosis, context: Context) -> serde_json::Result<Value> {
     serde_json::to_value(DoctorJson {
         schema: "zenkai.doctor/1",
         zenkai: env!("CARGO_PKG_VERSION"),
         context,
         diagnosis,
+        probe: facts.probe.get(),
     })
 }
 

@@ -8,6 +8,7 @@ mod doctor;
 mod explain;
 mod facts;
 mod json;
+mod probe;
 mod text;
 
 pub use block::{Block, Field, Mark};

@@ -27,8 +27,8 @@ pub(crate) fn median_khz(clocks: &[(u32, u64)]) -> Option<u64> {
     values.get(values.len() / 2).copied()
 }
 
-/// `3.10 GHz`
-pub(crate) fn ghz(khz: u64) -> String {
+/// A clock as people say it: `3.10 GHz`.
+pub fn ghz(khz: u64) -> String {
     let hundredths = (khz + 5_000) / 10_000;
     format!("{}.{:02} GHz", hundredths / 100, hundredths % 100)
 }

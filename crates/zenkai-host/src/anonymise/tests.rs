@@ -244,3 +244,19 @@ proptest! {
         prop_assert_eq!(&anonymise(done.clone()), &done, "twice is once");
     }
 }
+
+#[test]
+fn a_volume_keeps_its_kind_and_loses_its_identity() {
+    let anonymous = |uuid: &str| {
+        let mut capture = Capture::default();
+        capture.record_read("/sys/block/dm-0/dm/uuid", &Ok(format!("{uuid}\n").into_bytes()));
+        let text = capture.anonymised().to_text();
+        text.lines().nth(1).unwrap().rsplit(" = ").next().unwrap().to_owned()
+    };
+    let id = "abcdefghABCDEFGH01234567abcdefgh".repeat(2);
+    let cow = anonymous(&format!("LVM-{id}-cow"));
+    assert!(cow.starts_with("LVM-0") && cow.ends_with("-cow") && cow.len() == 72, "{cow}");
+    let crypt = anonymous("CRYPT-LUKS2-0123456789abcdef0123456789abcdef-cryptroot");
+    assert!(crypt.starts_with("CRYPT-LUKS2-") && !crypt.contains("abcdef"), "{crypt}");
+    assert!(anonymous("mpath-360000000000012345").starts_with("mpath-"));
+}

@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let selection = Selection { only: args.only.clone(), min_impact: args.min_impact };
     let diagnosis = diagnose(&facts, context, &policy, &selection);
     if args.json {
-        output::write_json(out, &zenkai_report::doctor_json(&diagnosis, context)?)?;
+        output::write_json(out, &zenkai_report::doctor_json(&facts, &diagnosis, context)?)?;
     } else {
         let detail = if args.all { Detail::Everything } else { Detail::Findings };
         output::write_blocks(out, &zenkai_report::doctor(&facts, &diagnosis, detail))?;

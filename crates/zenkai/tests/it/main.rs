@@ -3,9 +3,11 @@
     clippy::disallowed_methods,
     reason = "tests make files and look at the machine by other ways than zenkai"
 )]
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod golden;
+mod guests;
 mod hostile;
 mod live;
 mod truth;

@@ -41,7 +41,7 @@ fn every_ailment_is_found_and_nothing_else() {
         }
         table.push('\n');
     }
-    println!("{table}{} ailments, {wrong} wrong", ailments.len());
+    eprintln!("{table}{} ailments, {wrong} wrong", ailments.len());
     assert_eq!(wrong, 0, "\n{table}");
 }
 
