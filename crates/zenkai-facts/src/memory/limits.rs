@@ -44,7 +44,8 @@ fn holds(name: &str, pattern: &str) -> bool {
     let (name, pattern) = (name.as_bytes(), pattern.as_bytes());
     let fits = |(letter, wanted): (&u8, &u8)| match wanted {
         b'?' => letter.is_ascii_alphanumeric(),
-        _ => letter == wanted,
+        // Emerald Rapids writes its name in capitals.
+        _ => letter.eq_ignore_ascii_case(wanted),
     };
     name.windows(pattern.len().max(1)).enumerate().any(|(at, window)| {
         let starts =
@@ -70,6 +71,12 @@ mod tests {
             ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 2933),
             ("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 3200),
             ("Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 2666),
+            ("Intel(R) Xeon(R) Gold 6262V CPU @ 1.90GHz", 2400),
+            ("Intel(R) Xeon(R) Platinum 8352V CPU @ 2.10GHz", 2933),
+            ("Intel(R) Xeon(R) Gold 6430", 4400),
+            ("INTEL(R) XEON(R) PLATINUM 8592V", 4800),
+            ("AMD EPYC 7251 8-Core Processor", 2400),
+            ("AMD EPYC 7773X 64-Core Processor", 3200),
             ("AMD EPYC 7763 64-Core Processor", 3200),
             ("AMD EPYC 9654 96-Core Processor", 4800),
         ];
