@@ -17,8 +17,8 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Block,
     summary: "the I/O scheduler does not fit the disk",
     impact: Impact::Small,
-    effect: "BFQ spends about 1.9 µs per request under one lock (kernel documentation), which caps a disk near half \
-             a million requests a second; others: estimate",
+    effect: "BFQ carries at most 400 000 requests a second on a laptop CPU of 2013 (kernel documentation); the others: \
+             no published number",
     risk: "fairness between groups that BFQ gives is lost",
     source: "https://docs.kernel.org/block/bfq-iosched.html",
     explanation: include_str!("block_scheduler_unfit.md"),

@@ -19,7 +19,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Depends,
     effect: "estimate: write speed grows with a few threads until the drives are the limit",
     risk: "more CPU time for writes",
-    source: "https://docs.kernel.org/admin-guide/md.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/md/raid5.c",
     explanation: include_str!("md_single_writer.md"),
     run,
 };

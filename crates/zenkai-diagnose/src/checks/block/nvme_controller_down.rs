@@ -14,7 +14,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Large,
     effect: "its requests wait, or the other paths carry them (estimate)",
     risk: "a reset fails the requests in work",
-    source: "https://github.com/torvalds/linux/blob/master/drivers/nvme/host/core.c",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/nvme/host/sysfs.c",
     explanation: include_str!("nvme_controller_down.md"),
     run,
 };

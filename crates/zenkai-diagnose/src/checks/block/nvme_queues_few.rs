@@ -14,7 +14,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Small,
     effect: "CPUs share queues and interrupts; one queue for many CPUs caps requests per second (estimate)",
     risk: "none known",
-    source: "https://docs.kernel.org/core-api/irq/irq-affinity.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/nvme/host/pci.c",
     explanation: include_str!("nvme_queues_few.md"),
     run,
 };

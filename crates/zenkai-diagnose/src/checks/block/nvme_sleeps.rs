@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Depends,
     effect: "the first request after a pause waits for the drive to wake up, up to the allowed time (estimate)",
     risk: "drives stay warmer when idle",
-    source: "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/nvme/host/core.c",
     explanation: include_str!("nvme_sleeps.md"),
     run,
 };

@@ -14,9 +14,9 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Cpu,
     summary: "the clock is steered through the firmware (pcc-cpufreq)",
     impact: Impact::Moderate,
-    effect: "frequency changes are slow and serialised on machines with many cores (documented by the driver, no number)",
+    effect: "each change of the clock is one request at a time to the firmware (no published number)",
     risk: "a restart",
-    source: "https://www.kernel.org/doc/Documentation/cpu-freq/pcc-cpufreq.txt",
+    source: "https://docs.kernel.org/admin-guide/pm/cpufreq_drivers.html",
     explanation: include_str!("cpu_driver_pcc.md"),
     run,
 };

@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Cpu,
     summary: "the performance-energy bias is at its saving end",
     impact: Impact::Moderate,
-    effect: "turbo comes late or never (documented for the E5-2687W v4, which needs a bias of 0 to enter turbo)",
+    effect: "turbo comes late or not at all (no published number)",
     risk: "higher power draw",
     source: "https://docs.kernel.org/admin-guide/pm/intel_epb.html",
     explanation: include_str!("cpu_epb_powersaving.md"),
@@ -26,7 +26,7 @@ pub(super) static CHECK: Check = Check {
 /// kernel's own default.
 const NORMAL_POWERSAVE: u32 = 8;
 
-/// A model that is documented not to enter turbo at the default bias.
+/// A model that is reported, though in no document of the maker that we found, not to enter turbo at the default bias.
 const NEEDS_PERFORMANCE: &str = "E5-2687W v4";
 
 fn run(facts: &Facts, _context: Context) -> Judgement {

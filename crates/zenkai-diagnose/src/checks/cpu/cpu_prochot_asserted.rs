@@ -14,7 +14,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Cpu,
     summary: "the platform forces the CPU to slow down (PROCHOT#)",
     impact: Impact::Large,
-    effect: "the clock falls to a fraction of nominal; a user of Dell blades calls the bit \"an extremely reliable indicator of slower performing servers\"",
+    effect: "the clock falls to a fraction of nominal (no general number); one site told its slow Dell blades from the others by this bit",
     risk: "none; do not mask the signal, it protects the hardware",
     source: "https://community.intel.com/t5/Intel-ISA-Extensions/MSR-at-0x19c-bit-2-Indicator-of-Throttling/m-p/785692",
     explanation: include_str!("cpu_prochot_asserted.md"),

@@ -11,7 +11,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Kernel,
     summary: "kernel probes trap on each pass",
     impact: Impact::Depends,
-    effect: "about a microsecond each time a probed function runs (estimate)",
+    effect: "half a microsecond to one each time a probed function runs (kernel documentation, hardware of 2005)",
     risk: "the tool behind the probes goes blind",
     source: "https://docs.kernel.org/trace/kprobes.html",
     explanation: include_str!("kernel_kprobes_left_on.md"),

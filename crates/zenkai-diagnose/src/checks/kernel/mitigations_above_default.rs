@@ -21,14 +21,13 @@ pub(super) static CHECK: Check = Check {
 
 /// Argument, its stronger-than-default values, and the vulnerability it belongs to
 /// (`Documentation/admin-guide/kernel-parameters.txt`).
-const STRONGER: [(&str, &[&str], &str); 9] = [
+const STRONGER: [(&str, &[&str], &str); 8] = [
     ("spectre_v2", &["on"], "spectre_v2"),
     ("spectre_v2_user", &["on"], "spectre_v2"),
     ("spec_store_bypass_disable", &["on"], "spec_store_bypass"),
     ("spec_rstack_overflow", &["ibpb", "ibpb-vmexit"], "spec_rstack_overflow"),
     ("retbleed", &["ibpb"], "retbleed"),
     ("l1tf", &["full", "full,force"], "l1tf"),
-    ("l1d_flush", &["on"], "l1tf"),
     ("kvm-intel.vmentry_l1d_flush", &["always"], "l1tf"),
     ("pti", &["on"], "meltdown"),
 ];
@@ -89,6 +88,8 @@ mod tests {
         assert!(!fires("spec_rstack_overflow=ibpb", srso, "Not affected"));
         assert!(!fires("spec_rstack_overflow=safe-ret", srso, "Mitigation: Safe RET"));
         assert!(!fires("ro quiet", srso, "Mitigation: Safe RET"));
+        // It only lets programs ask for the flush.
+        assert!(!fires("l1d_flush=on", "l1tf", "Mitigation: PTE Inversion"));
         let bypass = "Mitigation: Speculative Store Bypass disabled";
         assert!(fires("spec_store_bypass_disable=on", "spec_store_bypass", bypass));
     }

@@ -14,7 +14,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Depends,
     effect: "a few per cent up to a third for programs in a sandbox, by how they use memory (estimate)",
     risk: "one sandboxed program might read memory of its own process that it should not",
-    source: "https://docs.kernel.org/admin-guide/hw-vuln/spectre.html",
+    source: "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     explanation: include_str!("mitigations_seccomp_ssbd_old_kernel.md"),
     run,
 };

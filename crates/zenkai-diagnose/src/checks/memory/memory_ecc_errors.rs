@@ -17,7 +17,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Moderate,
     effect: "each error stops the CPU for the firmware's handler, up to milliseconds on some platforms (estimate); data is at risk",
     risk: "replacing a module needs downtime",
-    source: "https://docs.kernel.org/driver-api/edac.html",
+    source: "https://docs.kernel.org/admin-guide/RAS/main.html",
     explanation: include_str!("memory_ecc_errors.md"),
     run,
 };

@@ -17,7 +17,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Small,
     effect: "large packets are lost on the way through, or the larger size is of no use",
     risk: "a wrong size cuts the machine off from parts of its network",
-    source: "https://docs.kernel.org/networking/bridge.html",
+    source: "https://github.com/torvalds/linux/blob/master/net/bridge/br_forward.c",
     explanation: include_str!("net_mtu_mismatch.md"),
     run,
 };

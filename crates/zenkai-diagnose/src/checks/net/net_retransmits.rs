@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Moderate,
     effect: "each loss makes a connection slower, up to a second of silence when a timer has to find it",
     risk: "none",
-    source: "https://docs.kernel.org/networking/snmp_counter.html",
+    source: "https://www.rfc-editor.org/rfc/rfc4022",
     explanation: include_str!("net_retransmits.md"),
     run,
 };

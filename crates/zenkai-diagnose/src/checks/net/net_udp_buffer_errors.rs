@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Moderate,
     effect: "the datagrams are gone",
     risk: "more memory per socket that asks for it",
-    source: "https://docs.kernel.org/networking/snmp_counter.html",
+    source: "https://github.com/torvalds/linux/blob/master/net/ipv4/proc.c",
     explanation: include_str!("net_udp_buffer_errors.md"),
     run,
 };

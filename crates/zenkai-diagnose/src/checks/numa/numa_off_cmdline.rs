@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Moderate,
     effect: "half of all memory accesses go to the other socket; 10 to 30 % for memory-bound work (estimate)",
     risk: "programs that were tuned for a single node may need new settings",
-    source: "https://docs.kernel.org/arch/x86/x86_64/boot-options.html",
+    source: "https://docs.kernel.org/admin-guide/kernel-parameters.html",
     explanation: include_str!("numa_off_cmdline.md"),
     run,
 };

@@ -15,7 +15,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Small,
     effect: "each wake-up of a link takes microseconds, tens of them with L1 substates (estimate)",
     risk: "some watts more while devices are idle",
-    source: "https://docs.kernel.org/admin-guide/kernel-parameters.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/pci/pcie/Kconfig",
     explanation: include_str!("pcie_aspm_powersave.md"),
     run,
 };

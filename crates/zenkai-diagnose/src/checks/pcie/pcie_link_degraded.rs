@@ -18,7 +18,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Large,
     effect: "bandwidth falls with lanes and speed: half the lanes carry half the data (arithmetic)",
     risk: "the machine must be opened or restarted",
-    source: "https://docs.kernel.org/admin-guide/abi-testing.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/pci/pci-sysfs.c",
     explanation: include_str!("pcie_link_degraded.md"),
     run,
 };

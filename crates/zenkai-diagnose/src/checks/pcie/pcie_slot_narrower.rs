@@ -18,7 +18,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Small,
     effect: "the slot caps the device at its own bandwidth (arithmetic); it only shows when the device is that busy",
     risk: "the machine must be opened",
-    source: "https://docs.kernel.org/admin-guide/abi-testing.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/pci/pci-sysfs.c",
     explanation: include_str!("pcie_slot_narrower.md"),
     run,
 };

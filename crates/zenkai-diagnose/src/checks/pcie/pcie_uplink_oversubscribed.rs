@@ -21,7 +21,7 @@ pub(super) static CHECK: Check = Check {
     impact: Impact::Moderate,
     effect: "reading all drives at once stops at the link's bandwidth (arithmetic from link rates)",
     risk: "moving drives or adapters needs the machine open",
-    source: "https://docs.kernel.org/admin-guide/abi-testing.html",
+    source: "https://github.com/torvalds/linux/blob/master/drivers/pci/pci-sysfs.c",
     explanation: include_str!("pcie_uplink_oversubscribed.md"),
     run,
 };
