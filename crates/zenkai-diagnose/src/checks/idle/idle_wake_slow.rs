@@ -12,7 +12,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Idle,
     summary: "idle CPUs take long to wake",
     impact: Impact::Depends,
-    effect: "every wake-up after a pause waits this long (measured here); SAP asks HANA servers for at most 70 us",
+    effect: "every wake-up after a pause waits this long (measured here); SAP asks HANA servers for at most 70 µs",
     risk: "shallow idle states draw more power and may lower the turbo clock of busy CPUs",
     source: "https://docs.kernel.org/admin-guide/pm/cpuidle.html",
     explanation: include_str!("idle_wake_slow.md"),

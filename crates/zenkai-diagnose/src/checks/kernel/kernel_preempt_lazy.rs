@@ -12,7 +12,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Kernel,
     summary: "lazy preemption may interrupt a database that holds a spin lock",
     impact: Impact::Depends,
-    effect: "PostgreSQL on 96 CPUs without huge pages fell to 0.51 of its throughput in one measurement (S. Dipietro, April 2026)",
+    effect: "PostgreSQL on 96 ARM CPUs without huge pages fell to 0.51 of its throughput in one measurement (S. Dipietro, April 2026)",
     risk: "none in measuring",
     source: "https://lore.kernel.org/all/20260403191942.21410-1-dipiets@amazon.it",
     explanation: include_str!("kernel_preempt_lazy.md"),

@@ -13,7 +13,7 @@ pub(super) static CHECK: Check = Check {
     subsystem: Subsystem::Memory,
     summary: "the limit for unwritten data is gigabytes",
     impact: Impact::Depends,
-    effect: "stalls while the pile is written; SUSE support reports complete relief with a limit of 600 MB",
+    effect: "stalls while the pile is written; SUSE support reports complete relief, above all for writes over NFS, with a limit of 600 MB",
     risk: "throughput of short bursts of writing falls to that of the disks earlier",
     source: "https://www.suse.com/support/kb/doc/?id=000017857",
     explanation: include_str!("memory_dirty_limits_large.md"),
