@@ -52,7 +52,36 @@ pub(crate) fn check() -> anyhow::Result<()> {
 
 fn pages() -> anyhow::Result<Vec<(PathBuf, String)>> {
     let dir = root().join("docs/generated");
-    Ok(vec![(dir.join("checks.md"), checks()?), (dir.join("cli.md"), commands()?)])
+    Ok(vec![
+        (dir.join("checks.md"), checks()?),
+        (dir.join("cli.md"), commands()?),
+        (root().join("README.md"), readme()?),
+    ])
+}
+
+/// What the README shows is what the program says of a capture in this repository.
+fn readme() -> anyhow::Result<String> {
+    const START: &str = "<!-- doctor: written by `cargo xtask docs` -->\n```text\n";
+    const END: &str = "```\n<!-- /doctor -->";
+    let path = root().join("README.md");
+    let text = std::fs::read_to_string(&path).context("README.md")?;
+    let (before, rest) = text.split_once(START).context("README.md has no place for the doctor's output")?;
+    let (_, after) = rest.split_once(END).context("README.md does not end the doctor's output")?;
+    let capture = root().join("fixtures/hosts/ailing/max-frequency-capped-hwp.capture");
+    let capture = capture.to_str().context("the repository's path is not UTF-8")?;
+    let output = called(&["doctor", "--min-impact", "large", "--capture", capture])?;
+    let shown: Vec<&str> = output
+        .lines()
+        .take_while(|line| *line != "Could not be judged" && *line != "Not asked for")
+        .collect();
+    Ok(format!("{before}{START}{}\n{END}{after}", shown.join("\n").trim_end()))
+}
+
+/// What the program prints when called with these arguments.
+fn called(args: &[&str]) -> anyhow::Result<String> {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    zenkai::cli::run(std::iter::once(&"zenkai").chain(args), &mut out, &mut err);
+    Ok(String::from_utf8(out)?)
 }
 
 fn checks() -> anyhow::Result<String> {
@@ -79,9 +108,7 @@ fn checks() -> anyhow::Result<String> {
 fn commands() -> anyhow::Result<String> {
     let mut page = format!("{NOTE}# Commands\n");
     for args in COMMANDS {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        zenkai::cli::run(std::iter::once(&"zenkai").chain(args), &mut out, &mut err);
-        let text = String::from_utf8(out)?;
+        let text = called(args)?;
         let title = args
             .iter()
             .filter(|arg| !arg.starts_with('-'))

@@ -97,11 +97,17 @@ fn verdict(
 /// The clock the CPU really had under load, when it was measured, and the causes that findings name.
 fn clock(facts: &Facts, found: &[&Reported]) -> Option<String> {
     let clocks = all_busy_khz(facts.probe.get()?);
-    let measured = ghz(median_khz(&clocks)?);
-    let of = match facts.nominal_khz().value() {
+    let khz = median_khz(&clocks)?;
+    let measured = ghz(khz);
+    let nominal = facts.nominal_khz().value();
+    let of = match nominal {
         Some(nominal) => format!(" (nominal {})", ghz(nominal)),
         None => String::new(),
     };
+    // A setting that should slow the clock down, and does not, is no cause of anything.
+    if nominal.is_some_and(|nominal| khz >= nominal) {
+        return Some(format!("runs at {measured}{of} with all CPUs busy"));
+    }
     let causes: Vec<&str> = found.iter().filter_map(|reported| reported.finding.because.as_deref()).collect();
     let because = if causes.is_empty() { String::new() } else { format!(" because {}", causes.join("; ")) };
     Some(format!("runs at {measured}{of} with all CPUs busy{because}"))
