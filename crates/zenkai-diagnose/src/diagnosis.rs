@@ -79,6 +79,8 @@ pub struct Diagnosis {
     pub verdicts: Vec<Verdict>,
     /// Problems, worst first.
     pub findings: Vec<Reported>,
+    /// How many more problems there are below the impact that was asked for.
+    pub left_out: usize,
     /// Problems that the site's policy accepts.
     pub accepted: Vec<Exempt>,
     /// Checks that found nothing wrong.
@@ -101,6 +103,7 @@ pub fn diagnose(facts: &Facts, context: Context, policy: &Policy, selection: &Se
     let mut diagnosis = Diagnosis {
         verdicts: Vec::new(),
         findings: Vec::new(),
+        left_out: 0,
         accepted: Vec::new(),
         passed: Vec::new(),
         unjudged: Vec::new(),
@@ -132,7 +135,9 @@ pub fn diagnose(facts: &Facts, context: Context, policy: &Policy, selection: &Se
     // The verdicts speak of everything found; only the list is cut.
     diagnosis.verdicts = verdicts(facts, &diagnosis);
     if let Some(least) = selection.min_impact {
+        let all = diagnosis.findings.len();
         diagnosis.findings.retain(|reported| reported.impact >= least);
+        diagnosis.left_out = all - diagnosis.findings.len();
     }
     diagnosis
 }

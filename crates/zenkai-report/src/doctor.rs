@@ -22,11 +22,7 @@ pub fn doctor(facts: &Facts, diagnosis: &Diagnosis, detail: Detail) -> Vec<Block
     let mut blocks = vec![Block::Text(crate::facts::headline(facts)), Block::Text(String::new())];
     blocks.push(verdicts(diagnosis));
     blocks.extend(crate::probe::probe(facts));
-    blocks.push(Block::Heading(match diagnosis.findings.len() {
-        0 => "No findings".to_owned(),
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings, worst first"),
-    }));
+    blocks.push(Block::Heading(count(diagnosis)));
     blocks.extend(diagnosis.findings.iter().map(finding));
     if !diagnosis.accepted.is_empty() {
         blocks.push(Block::Heading("Accepted by this site's policy".to_owned()));
@@ -37,6 +33,18 @@ pub fn doctor(facts: &Facts, diagnosis: &Diagnosis, detail: Detail) -> Vec<Block
     unjudged(diagnosis, &mut blocks);
     rest(diagnosis, detail, &mut blocks);
     blocks
+}
+
+fn count(diagnosis: &Diagnosis) -> String {
+    let found = match diagnosis.findings.len() {
+        0 => "No findings".to_owned(),
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings, worst first"),
+    };
+    match diagnosis.left_out {
+        0 => found,
+        smaller => format!("{found} ({smaller} smaller not shown)"),
+    }
 }
 
 fn verdicts(diagnosis: &Diagnosis) -> Block {

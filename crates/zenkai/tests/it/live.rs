@@ -92,3 +92,54 @@ fn every_subsystem_is_judged() {
         assert!(own.count() >= 2, "{subsystem} is hardly judged");
     }
 }
+
+/// Puts attributes back as they were, whatever the test does.
+struct Restored(Vec<(&'static str, String)>);
+
+impl Restored {
+    fn new(paths: &[&'static str]) -> Self {
+        Self(paths.iter().map(|path| (*path, fs::read_to_string(path).unwrap())).collect())
+    }
+}
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        for (path, value) in &self.0 {
+            fs::write(path, value).unwrap();
+        }
+    }
+}
+
+fn fires(check: &str) -> bool {
+    let doctor: Value = serde_json::from_str(&zenkai(&["doctor", "--json", "--only", check]).out).unwrap();
+    !doctor["findings"].as_array().unwrap().is_empty()
+}
+
+/// Real knobs of this machine: turned, found, and put back.
+#[test]
+fn what_is_turned_here_is_found_here() {
+    const DIRTY_RATIO: &str = "/proc/sys/vm/dirty_ratio";
+    const DIRTY_BYTES: &str = "/proc/sys/vm/dirty_bytes";
+    let disk = ["/sys/block/vda/queue/read_ahead_kb", "/sys/block/sda/queue/read_ahead_kb"]
+        .into_iter()
+        .find(|path| fs::metadata(path).is_ok());
+    if fs::OpenOptions::new().write(true).open(DIRTY_RATIO).is_err() {
+        eprintln!("SKIPPED: the sysctls of this machine are not ours to write");
+        return;
+    }
+    if fs::read_to_string(DIRTY_BYTES).unwrap().trim() == "0" {
+        // Writing dirty_bytes clears dirty_ratio, so the ratio is what is put back.
+        let _restored = Restored::new(&[DIRTY_RATIO]);
+        assert!(!fires("memory-dirty-limits-small"));
+        fs::write(DIRTY_BYTES, "4194304").unwrap();
+        assert!(fires("memory-dirty-limits-small"));
+    }
+    if let Some(disk) = disk {
+        let _restored = Restored::new(&[disk]);
+        fs::write(disk, "128").unwrap();
+        assert!(!fires("block-read-ahead-off"));
+        fs::write(disk, "0").unwrap();
+        assert!(fires("block-read-ahead-off"));
+    }
+    assert!(!fires("memory-dirty-limits-small"), "put back");
+}
