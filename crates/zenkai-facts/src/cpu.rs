@@ -41,8 +41,6 @@ pub struct Cpu {
     pub stepping: Observed<u32>,
     /// Microcode revision of the first CPU as the kernel writes it (`0x2b000603`).
     pub microcode: Observed<String>,
-    /// Whether a hypervisor says it is one (CPUID leaf 1, ecx bit 31, flag `hypervisor`); x86 only.
-    pub hypervisor_flag: Observed<bool>,
     /// The features of the first CPU, as `/proc/cpuinfo` names them.
     pub flags: Observed<Flags>,
     /// CPUs that take work now.
@@ -85,11 +83,6 @@ impl Cpu {
         self.vendor.text() == Some("GenuineIntel")
     }
 
-    /// Whether a hypervisor is known to be below us.
-    pub fn is_guest(&self) -> bool {
-        self.hypervisor_flag.value() == Some(true)
-    }
-
     /// The value of a CPU-related kernel argument, when it was given.
     pub fn kernel_argument(&self, key: &str) -> Option<&str> {
         self.kernel_arguments.get()?.get(key).map(String::as_str)
@@ -118,7 +111,6 @@ pub fn observe(reader: &Reader<'_>) -> Cpu {
         model: number("model"),
         stepping: number("stepping"),
         microcode: key("microcode"),
-        hypervisor_flag: info.hypervisor_flag(),
         flags: info.flags(),
         online,
         present: reader.cpu_set(&file("present")),
@@ -181,8 +173,7 @@ mod tests {
         ]);
         let cpu = observe(&Reader::new(&host));
         assert_eq!(cpu.model.value(), Some(85));
-        assert!(cpu.is_intel() && !cpu.is_guest());
-        assert_eq!(cpu.hypervisor_flag.value(), Some(false));
+        assert!(cpu.is_intel());
         assert_eq!(cpu.nohz_full.get().unwrap().len(), 0);
         assert_eq!(cpu.kernel_argument("nosmt"), Some(""));
         assert_eq!(cpu.kernel_argument("idle"), Some("poll"));
@@ -194,6 +185,5 @@ mod tests {
     fn an_empty_world_is_all_absent() {
         let cpu = observe(&Reader::new(&FakeHost::new(&[])));
         assert!(cpu.vendor.is_absent() && cpu.topology.sockets.reason().is_some());
-        assert!(cpu.hypervisor_flag.reason().is_some());
     }
 }

@@ -92,14 +92,15 @@ pub fn observe(host: &dyn Host) -> Facts {
     let reader = Reader::new(host);
     let effective_uid = reader.query(&Query::EffectiveUid, |reply| reply.numbers()?.first().copied());
     let cpu = cpu::observe(&reader);
+    let virtualisation = virtualisation::observe(&reader);
     let paths = pcie::Paths::new(&reader);
     let kernel = kernel::observe(&reader);
     let net = net::observe(&reader);
     Facts {
         privilege: Privilege { effective_uid },
         idle: idle::observe(&reader, &cpu),
-        thermal: thermal::observe(&reader, &cpu),
-        msr: msr::observe(&reader, &cpu),
+        thermal: thermal::observe(&reader, &cpu, &virtualisation),
+        msr: msr::observe(&reader, &cpu, &virtualisation),
         vulnerabilities: vulnerabilities::observe(&reader, &kernel),
         numa: numa::observe(&reader),
         memory: memory::observe(&reader),
@@ -110,7 +111,7 @@ pub fn observe(host: &dyn Host) -> Facts {
         pcie: pcie::observe(&reader, &paths),
         irq: irq::observe(&reader, &net),
         net,
-        virtualisation: virtualisation::observe(&reader),
+        virtualisation,
         firmware: firmware::observe(&reader),
         power: power::observe(&reader),
         services: services::observe(&reader),

@@ -1,7 +1,7 @@
 //! Model-specific registers (Intel SDM volume 4; AMD's Processor Programming References).
 //!
 //! Registers of package scope are read once per package, on its first online CPU; only what a single CPU can have
-//! different is read on every CPU. In a guest the hypervisor makes the answers up, so none is asked.
+//! different is read on every CPU. Where a hypervisor owns the CPUs it makes the answers up, so none is asked.
 
 mod amd;
 mod intel;
@@ -13,6 +13,7 @@ use zenkai_host::Query;
 use crate::{
     Observed, Reader, Reason,
     cpu::{Cpu, Group, per_cpu},
+    virtualisation::Virtualisation,
 };
 
 pub use amd::AmdRegisters;
@@ -36,7 +37,10 @@ pub(crate) fn register(reader: &Reader<'_>, cpu: u32, register: u32) -> Observed
 }
 
 /// Reads this subsystem.
-pub fn observe(reader: &Reader<'_>, cpu: &Cpu) -> Msr {
+pub fn observe(reader: &Reader<'_>, cpu: &Cpu, virtualisation: &Virtualisation) -> Msr {
+    if virtualisation.cpus_are_lent() {
+        return made_up();
+    }
     let intel =
         packages(cpu, cpu.is_intel(), "an Intel CPU", |number, first| intel::observe(reader, number, first));
     let amd = packages(cpu, cpu.is_amd(), "an AMD CPU", |number, first| amd::observe(reader, number, first));
@@ -45,6 +49,14 @@ pub fn observe(reader: &Reader<'_>, cpu: &Cpu) -> Msr {
         Some(reason) => Observed::unavailable(intel.source(), reason.clone()),
     };
     Msr { intel, amd, clock_modulation }
+}
+
+fn made_up() -> Msr {
+    fn none<T>() -> Observed<T> {
+        let why = "the hypervisor makes up what its registers say".to_owned();
+        Observed::unavailable("msr", Reason::NotApplicable(why))
+    }
+    Msr { intel: none(), amd: none(), clock_modulation: none() }
 }
 
 /// One look at each package. `look` gives the reason back when not even its first register can be read; then the
@@ -57,12 +69,9 @@ fn packages<T>(
 ) -> Observed<Vec<T>> {
     let source = "msr";
     let not_applicable = |why: String| Observed::unavailable(source, Reason::NotApplicable(why));
-    if cpu.is_guest() {
-        return not_applicable("a guest sees what its hypervisor makes up".to_owned());
-    }
     if !fits {
         return match cpu.vendor.reason() {
-            Some(reason) if cpu.hypervisor_flag.get().is_some() => {
+            Some(reason) if cpu.flags.get().is_some() => {
                 Observed::unavailable(cpu.vendor.source(), reason.clone())
             }
             _ => not_applicable(format!("not {maker}")),
@@ -105,7 +114,7 @@ mod tests {
 
     fn look(host: &FakeHost) -> Msr {
         let reader = Reader::new(host);
-        observe(&reader, &crate::cpu::observe(&reader))
+        observe(&reader, &crate::cpu::observe(&reader), &crate::virtualisation::observe(&reader))
     }
 
     #[test]

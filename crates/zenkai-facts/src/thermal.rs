@@ -6,7 +6,7 @@ mod zones;
 
 use serde::Serialize;
 
-use crate::{Observed, Reader, cpu::Cpu};
+use crate::{Observed, Reader, cpu::Cpu, virtualisation::Virtualisation};
 
 pub use throttle::{PackageThrottle, Throttle};
 pub use zones::{CoolingDevices, Zone};
@@ -25,9 +25,9 @@ pub struct Thermal {
 }
 
 /// Reads this subsystem.
-pub fn observe(reader: &Reader<'_>, cpu: &Cpu) -> Thermal {
+pub fn observe(reader: &Reader<'_>, cpu: &Cpu, virtualisation: &Virtualisation) -> Thermal {
     Thermal {
-        throttle: throttle::observe(reader, cpu),
+        throttle: throttle::observe(reader, cpu, virtualisation),
         uptime_seconds: reader.text("/proc/uptime").parse(|text| uptime_seconds(&text)),
         zones: zones::zones(reader),
         cooling: zones::cooling(reader),

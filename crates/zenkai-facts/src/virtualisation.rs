@@ -47,6 +47,12 @@ impl Virtualisation {
         self.kind.get().map(|kind| *kind == Kind::Metal)
     }
 
+    /// Whether a hypervisor is known to own the CPUs: in a guest, but in a Xen dom0 and a Hyper-V root partition
+    /// too. What a CPU says of itself is then made up.
+    pub fn cpus_are_lent(&self) -> bool {
+        self.is_metal() == Some(false)
+    }
+
     /// Whether we run inside a container.
     pub fn is_container(&self) -> Option<bool> {
         self.container.get().map(Option::is_some)

@@ -60,7 +60,6 @@ const RED_HAT: [&str; 6] =
 /// Features of the CPU are numbered 32 to a word (`arch/x86/include/asm/cpufeatures.h`); word 4 is CPUID leaf 1,
 /// register ECX, and so will not change.
 const FEATURE_PCID: u32 = 4 * 32 + 17;
-const FEATURE_HYPERVISOR: u32 = 4 * 32 + 31;
 /// Word 11 is Linux's own; this number has not changed since the feature came in 5.7.
 const FEATURE_SPLIT_LOCK: u32 = 11 * 32 + 6;
 /// Word 16 is CPUID leaf 7, register ECX.
@@ -78,8 +77,6 @@ pub struct Vulnerabilities {
     /// Whether the CPU tags its address translations with a process (x86 PCID), which makes page-table isolation
     /// cheap.
     pub pcid: Observed<bool>,
-    /// Whether the CPU says that a hypervisor is beneath us (x86).
-    pub hypervisor: Observed<bool>,
     /// Whether the CPU can tell the kernel of atomic operations across cache lines (x86).
     pub split_lock_detection: Observed<bool>,
     /// How our own process stands to speculative store bypass, as `/proc/self/status` says: `thread vulnerable`,
@@ -152,7 +149,6 @@ pub fn observe(reader: &Reader<'_>, kernel: &Kernel) -> Vulnerabilities {
             .filter(|(_, reading)| reading.get().is_some())
             .collect(),
         pcid: modalias.clone().parse(|text| feature(&text, FEATURE_PCID)),
-        hypervisor: modalias.clone().parse(|text| feature(&text, FEATURE_HYPERVISOR)),
         split_lock_detection: modalias
             .parse(|text| Ok(feature(&text, FEATURE_SPLIT_LOCK)? || feature(&text, FEATURE_BUS_LOCK)?)),
         own_store_bypass: status
@@ -234,7 +230,7 @@ mod tests {
         ]);
         let reader = Reader::new(&host);
         let found = observe(&reader, &crate::kernel::observe(&reader));
-        assert_eq!((found.pcid.value(), found.hypervisor.value()), (Some(true), Some(true)));
+        assert_eq!(found.pcid.value(), Some(true));
         assert_eq!(
             found.arguments.get().unwrap(),
             &["mitigations=auto,nosmt", "spec-store-bypass-disable=on"]

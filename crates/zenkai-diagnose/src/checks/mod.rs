@@ -14,6 +14,7 @@ pub mod numa;
 pub mod pcie;
 pub mod power;
 pub mod services;
+pub(crate) mod shared;
 pub mod virtualisation;
 
 #[cfg(test)]

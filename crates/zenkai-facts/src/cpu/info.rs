@@ -68,16 +68,6 @@ impl Info {
         let line = self.key("flags").or_else(|| self.key("Features"));
         line.map(|line| Flags(line.split_whitespace().map(str::to_owned).collect()))
     }
-
-    /// Only x86 has the flag; its absence elsewhere says nothing.
-    pub(super) fn hypervisor_flag(&self) -> Observed<bool> {
-        let flags = self.key("flags");
-        if flags.is_absent() && self.key("Features").get().is_some() {
-            let why = "only x86 CPUs tell it by a flag".to_owned();
-            return Observed::unavailable(PATH, Reason::NotApplicable(why));
-        }
-        flags.map(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
-    }
 }
 
 /// One block of `key : value` lines per CPU, separated by blank lines.
@@ -125,7 +115,6 @@ mod tests {
         )]);
         let info = observe(&Reader::new(&host));
         assert!(info.flags().get().unwrap().has("aes"));
-        assert!(matches!(info.hypervisor_flag().reason(), Some(Reason::NotApplicable(_))));
         assert!(info.key("model name").is_absent());
     }
 

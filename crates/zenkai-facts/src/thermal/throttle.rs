@@ -6,6 +6,7 @@ use crate::{
     CpuSet, Observed, Reader, Reason,
     cpu::{CPU_DIR, Cpu},
     reader::join,
+    virtualisation::Virtualisation,
 };
 
 /// The counters since boot.
@@ -36,13 +37,15 @@ fn number(reader: &Reader<'_>, cpu: u32, name: &str) -> Observed<u64> {
     reader.number(&join(CPU_DIR, format_args!("cpu{cpu}/thermal_throttle/{name}")))
 }
 
-pub(super) fn observe(reader: &Reader<'_>, cpu: &Cpu) -> Observed<Throttle> {
+pub(super) fn observe(reader: &Reader<'_>, cpu: &Cpu, virtualisation: &Virtualisation) -> Observed<Throttle> {
     let online = cpu.online_cpus();
     let first = number(reader, online.first().unwrap_or(0), "core_throttle_count");
     if let Some(reason) = first.reason() {
         let reason = match reason {
             Reason::Absent if cpu.is_amd() => Reason::NotApplicable("AMD CPUs do not count it".to_owned()),
-            Reason::Absent if cpu.is_guest() => Reason::NotApplicable("the host counts it".to_owned()),
+            Reason::Absent if virtualisation.cpus_are_lent() => {
+                Reason::NotApplicable("the hypervisor counts it".to_owned())
+            }
             other => other.clone(),
         };
         return Observed::unavailable(first.source(), reason);
@@ -102,7 +105,8 @@ mod tests {
             }
         }
         let reader = Reader::new(&host);
-        let throttle = observe(&reader, &crate::cpu::observe(&reader));
+        let throttle =
+            observe(&reader, &crate::cpu::observe(&reader), &crate::virtualisation::observe(&reader));
         let throttle = throttle.get().unwrap();
         assert_eq!(throttle.throttled_cpus.to_string(), "1");
         assert_eq!((throttle.core_events.value(), throttle.core_time_ms.value()), (Some(7), Some(900)));

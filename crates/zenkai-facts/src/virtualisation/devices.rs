@@ -59,6 +59,10 @@ const IMITATED: [Imitated; 13] = {
     ]
 };
 
+/// QEMU leaves Intel's name on its imitation of Intel's card, with a board number that no real board has
+/// (`hw/net/e1000e.c`: `subsys_ven` 0x8086, `subsys` 0).
+const UNTOLD_BOARD: (&str, &str) = ("0x8086", "0x0000");
+
 /// PCI subsystem vendors of QEMU (Red Hat), VMware, VirtualBox and Xen.
 const HYPERVISOR_VENDORS: [&str; 4] = ["0x1af4", "0x15ad", "0x80ee", "0x5853"];
 
@@ -95,8 +99,12 @@ pub(super) fn observe(reader: &Reader<'_>) -> Observed<Vec<EmulatedDevice>> {
 }
 
 fn is_marked(reader: &Reader<'_>, address: &str) -> bool {
-    let vendor = reader.text(&format!("/sys/bus/pci/devices/{address}/subsystem_vendor"));
-    vendor.text().is_some_and(|vendor| HYPERVISOR_VENDORS.contains(&vendor))
+    let id = |name: &str| reader.text(&format!("/sys/bus/pci/devices/{address}/subsystem_{name}"));
+    let vendor = id("vendor");
+    vendor.text().is_some_and(|vendor| {
+        HYPERVISOR_VENDORS.contains(&vendor)
+            || vendor == UNTOLD_BOARD.0 && id("device").text() == Some(UNTOLD_BOARD.1)
+    })
 }
 
 fn interfaces(reader: &Reader<'_>, address: &str) -> Vec<String> {
@@ -162,6 +170,21 @@ mod tests {
             [("ens3", "e1000"), ("sda", "ata_piix")],
             "a passed-through AHCI controller is real"
         );
+    }
+
+    #[test]
+    fn an_imitation_under_its_makers_name() {
+        let card = |device: &str| {
+            let dir = "/sys/devices/pci0000:00/0000:00:04.0";
+            let host = FakeHost::new(&[(&format!("{dir}/net/ens4/mtu") as &str, "1500\n")])
+                .file(&format!("{dir}/subsystem_vendor"), "0x8086\n")
+                .file(&format!("{dir}/subsystem_device"), device)
+                .link("/sys/bus/pci/devices/0000:00:04.0", dir)
+                .link("/sys/bus/pci/drivers/e1000e/0000:00:04.0", dir);
+            observe(&Reader::new(&host)).get().unwrap().len()
+        };
+        assert_eq!(card("0x0000\n"), 1);
+        assert_eq!(card("0xa01f\n"), 0, "a passed-through PRO/1000 CT");
     }
 
     #[test]

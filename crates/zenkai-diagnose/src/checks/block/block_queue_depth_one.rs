@@ -7,6 +7,7 @@ use zenkai_facts::{
 use zenkai_tune::Setting;
 
 use super::shared::each_disk;
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -30,16 +31,19 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
             disk.transport.get(),
             Some(Transport::Sata | Transport::Sas | Transport::FibreChannel | Transport::Scsi)
         );
-        (direct && disk.is_real_hardware() && disk.removable.value() != Some(true)).then(|| judge(disk))
+        (direct && disk.is_real_hardware() && disk.removable.value() != Some(true))
+            .then(|| judge(facts, disk))
     })
 }
 
-fn judge(disk: &Disk) -> Result<Option<Finding>, Outcome> {
+fn judge(facts: &Facts, disk: &Disk) -> Result<Option<Finding>, Outcome> {
     if *need(&disk.queue_depth)? > 1 {
         return Ok(None);
     }
     let legacy = disk.driver.text().is_some_and(|driver| driver == "ata_piix" || driver.starts_with("pata_"));
-    let remedy = if legacy {
+    let remedy = if legacy && in_guest(facts) {
+        Remedy::Hypervisor("give the guest a virtio or AHCI disk in place of the IDE one".into())
+    } else if legacy {
         Remedy::Firmware("switch the SATA controller from IDE (legacy, compatible) to AHCI mode".into())
     } else {
         Remedy::Set(vec![Setting::attribute(disk.queue_depth.source(), "31")])

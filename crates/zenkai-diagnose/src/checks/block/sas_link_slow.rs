@@ -6,9 +6,8 @@ use zenkai_facts::{
 };
 
 use super::shared::each_disk;
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -55,8 +54,9 @@ fn judge(facts: &Facts, disk: &Disk, link: &SasLink) -> Result<Option<Finding>, 
             } else {
                 Impact::Moderate
             })
-            .remedy(Remedy::Hardware(
-                "check cable, backplane and expander; try the drive in another slot".into(),
+            .remedy(work_on_device(
+                facts,
+                "check cable, backplane and expander; try the drive in another slot",
             ))
             .because(format!("a SAS link runs at {}", gbit(speed))),
     ))

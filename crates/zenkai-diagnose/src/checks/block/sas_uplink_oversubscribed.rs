@@ -7,7 +7,8 @@ use zenkai_facts::{
     block::{Disk, SasPort},
 };
 
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -29,10 +30,10 @@ const FACTOR: u64 = 2;
 const SPINNING_MBPS: u64 = 2_500;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    need(&facts.block.disks).map(|disks| judge(disks)).into()
+    need(&facts.block.disks).map(|disks| judge(facts, disks)).into()
 }
 
-fn judge(disks: &[Disk]) -> Judgement {
+fn judge(facts: &Facts, disks: &[Disk]) -> Judgement {
     let mut ports: BTreeMap<&str, (&SasPort, u64, u64)> = BTreeMap::new();
     for disk in disks {
         let Some(link) = &disk.sas else { continue };
@@ -59,8 +60,9 @@ fn judge(disks: &[Disk]) -> Judgement {
                 Evidence::derived("link rates of the drives", format!("{mbps} Mbit/s"))
                     .expected(format!("at most {} Gbit/s", carried * FACTOR)),
             )
-            .remedy(Remedy::Hardware(
-                "connect the expander with more lanes, or spread the drives over more ports".into(),
+            .remedy(work_on_device(
+                facts,
+                "connect the expander with more lanes, or spread the drives over more ports",
             )),
         ))
     })

@@ -6,9 +6,8 @@ use zenkai_facts::{
 };
 
 use super::shared::each_disk;
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -27,10 +26,10 @@ pub(super) static CHECK: Check = Check {
 const FULL_MBPS: u32 = 6_000;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    each_disk(facts, |disk| disk.sata.as_ref().map(|link| judge(disk, link)))
+    each_disk(facts, |disk| disk.sata.as_ref().map(|link| judge(facts, disk, link)))
 }
 
-fn judge(disk: &Disk, link: &SataLink) -> Result<Option<Finding>, Outcome> {
+fn judge(facts: &Facts, disk: &Disk, link: &SataLink) -> Result<Option<Finding>, Outcome> {
     // Emulated ports show any speed; no cable is behind them.
     if !disk.is_real_hardware() {
         return Err(Outcome::not_applicable("the SATA port is a hypervisor's"));
@@ -71,7 +70,7 @@ fn judge(disk: &Disk, link: &SataLink) -> Result<Option<Finding>, Outcome> {
             .with(Evidence::of(&link.hardware_limit_mbps))
             .with(Evidence::of(&link.slowdowns).expected(0))
             .impact(impact)
-            .remedy(Remedy::Hardware(remedy.to_owned()))
+            .remedy(work_on_device(facts, remedy))
             .because(format!("a SATA link runs at {}", gbit(speed))),
     ))
 }

@@ -3,6 +3,9 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
+use super::shared::CLOCK_IS_LENT;
+
+use crate::checks::shared::needs_own_cpus;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -26,9 +29,9 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let (cpu, policies) = (&facts.cpu, &facts.cpu.frequency.policies);
-    if *need(&cpu.hypervisor_flag)? {
-        return Err(Outcome::not_applicable("the clock of a guest is the host's business"));
-    }
+    // Whether there is a hypervisor must be known: a dom0's CPUs do not always show the flag.
+    need(&facts.virtualisation.kind)?;
+    needs_own_cpus(facts, CLOCK_IS_LENT)?;
     let driven = !policies.is_absent() && !need(policies)?.is_empty();
     if driven {
         return Ok(None);
@@ -90,6 +93,8 @@ mod tests {
         assert!(matches!(found(xeon("est"))[0].remedy, Remedy::Firmware(_)));
         assert_eq!(found(epyc("hw_pstate")).len(), 1);
         assert!(found(xeon("est hypervisor")).is_empty());
+        let dom0 = xeon("est").file("/sys/hypervisor/type", "xen\n");
+        assert!(found(dom0.file("/proc/xen/capabilities", "control_d\n")).is_empty(), "Xen steers");
         assert!(found(xeon("")).is_empty());
         assert!(
             found(xeon("est").file("/sys/devices/system/cpu/cpufreq/policy0/scaling_driver", "x\n"))

@@ -5,6 +5,7 @@ use zenkai_tune::Setting;
 
 use super::shared::{amd_registers, cpus_of_package, intel_registers, policies};
 
+use crate::checks::shared::needs_own_cpus;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -23,8 +24,9 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    if facts.cpu.is_guest() && policies(facts).is_err() {
-        return Outcome::not_applicable("turbo of a guest is the host's business").into();
+    let lent = needs_own_cpus(facts, "turbo is the hypervisor's business");
+    if let (Err(outcome), Err(_)) = (lent, policies(facts)) {
+        return outcome.into();
     }
     let switches = by_switch(facts);
     if !switches.findings.is_empty() {

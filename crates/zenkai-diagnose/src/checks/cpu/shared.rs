@@ -6,6 +6,7 @@ use zenkai_facts::{
     msr::{AmdRegisters, IntelRegisters},
 };
 
+use crate::checks::shared::needs_own_cpus;
 use crate::{Outcome, need};
 
 /// Drivers that steer the clock inside the hardware and give the name `powersave` to their normal, fully dynamic
@@ -26,17 +27,18 @@ pub(crate) fn ghz(khz: u64) -> String {
     format!("{:.2} GHz", ratio(khz, 1_000_000))
 }
 
+/// Why nobody here steers the clock where a hypervisor owns the CPUs.
+pub(crate) const CLOCK_IS_LENT: &str = "the clock is the hypervisor's business";
+
 /// The frequency policies. Most guests and some hosts have none: then nobody here steers a clock.
 pub(crate) fn policies(facts: &Facts) -> Result<&[Policy], Outcome> {
     let policies = &facts.cpu.frequency.policies;
     let missing = policies.is_absent() || policies.get().is_some_and(Vec::is_empty);
-    match missing {
-        true if facts.cpu.is_guest() => {
-            Err(Outcome::not_applicable("the clock of a guest is the host's business"))
-        }
-        true => Err(Outcome::not_applicable("no cpufreq driver steers these CPUs")),
-        false => need(policies).map(Vec::as_slice),
+    if missing {
+        needs_own_cpus(facts, CLOCK_IS_LENT)?;
+        return Err(Outcome::not_applicable("no cpufreq driver steers these CPUs"));
     }
+    need(policies).map(Vec::as_slice)
 }
 
 /// Whether hardware P-states follow the energy-performance preference, which then overrides the bias.

@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, idle::State};
 
 use super::shared::states;
 
+use crate::checks::shared::needs_own_cpus;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -27,13 +28,16 @@ const ZEN: u32 = 0x17;
 /// The first kernel with the fix (`e400ad8b7e6a`).
 const FIXED: (u32, u32) = (6, 0);
 
+const NOT_OURS: &str = "no AMD Zen CPU under our own control";
+
 fn run(facts: &Facts, _context: Context) -> Judgement {
     judge(facts).into()
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    if !facts.cpu.is_amd() || facts.cpu.is_guest() || *need(&facts.cpu.family)? < ZEN {
-        return Err(Outcome::not_applicable("no AMD Zen CPU under our own control"));
+    needs_own_cpus(facts, NOT_OURS)?;
+    if !facts.cpu.is_amd() || *need(&facts.cpu.family)? < ZEN {
+        return Err(Outcome::not_applicable(NOT_OURS));
     }
     let states = states(facts)?;
     let release = need(&facts.idle.kernel_release)?;

@@ -56,8 +56,8 @@ pub(super) fn limits_are_readable(facts: &Facts) -> Result<(), Outcome> {
 pub(super) fn states(facts: &Facts) -> Result<&[State], Outcome> {
     let states = &facts.idle.states;
     if states.is_absent() {
-        return Err(Outcome::not_applicable(if facts.cpu.is_guest() {
-            "the idle states of a guest are the host's business"
+        return Err(Outcome::not_applicable(if facts.virtualisation.cpus_are_lent() {
+            "the idle states are the hypervisor's business"
         } else {
             "no cpuidle driver is at work"
         }));

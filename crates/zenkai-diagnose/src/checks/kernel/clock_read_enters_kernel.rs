@@ -2,6 +2,7 @@
 
 use zenkai_facts::Facts;
 
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -34,7 +35,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if read_ns < call_ns * SHARE_OF_SYSTEM_CALL {
         return Ok(None);
     }
-    let remedy = if facts.virtualisation.is_guest() == Some(true) {
+    let remedy = if in_guest(facts) {
         Remedy::Hypervisor(
             "offer the guest a clock it can read by itself: a stable TSC, kvm-clock or the Hyper-V page"
                 .to_owned(),

@@ -3,7 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -50,7 +50,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
             }
             Remedy::Set(settings)
         }
-        None if shared::in_guest(facts) => {
+        None if in_guest(facts) => {
             Remedy::Hypervisor("give the guest an invariant TSC or the hypervisor's own clock".to_owned())
         }
         None => Remedy::Do(

@@ -5,6 +5,7 @@ use zenkai_facts::{
     kernel::{BootArgument, CommandLine},
 };
 
+use crate::checks::shared::outside_container;
 use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need};
 
 /// See the explanation.
@@ -62,7 +63,10 @@ const BEARING: [&str; 37] = [
 ];
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    need(&facts.kernel.command_line).map(|line| judge_all(facts, line)).into()
+    outside_container(facts, "the kernel and its arguments are the container's host's")
+        .and_then(|()| need(&facts.kernel.command_line))
+        .map(|line| judge_all(facts, line))
+        .into()
 }
 
 fn judge_all(facts: &Facts, line: &CommandLine) -> Judgement {
@@ -132,5 +136,15 @@ mod tests {
             .is_empty()
         );
         assert!(found("quiet splash", "ro").is_empty());
+    }
+
+    #[test]
+    fn an_image_with_a_boot_loader_says_nothing_of_its_host() {
+        let files = [
+            ("/etc/default/grub", "GRUB_CMDLINE_LINUX=idle=poll\n"),
+            ("/proc/cmdline", "ro"),
+            ("/run/.containerenv", "engine=\"podman\"\n"),
+        ];
+        assert_eq!(findings(&super::CHECK, &files), []);
     }
 }

@@ -3,7 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
 };
@@ -37,7 +37,7 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     };
     let line = facts.kernel.command_line.get();
     let all_levels = line.is_some_and(|line| line.has("ignore_loglevel"));
-    let slow = console.baud.is_some_and(|baud| baud <= SLOW_BAUD) && !shared::in_guest(facts);
+    let slow = console.baud.is_some_and(|baud| baud <= SLOW_BAUD) && !in_guest(facts);
     let debug = all_levels || levels.console >= 8;
     let for_latency = context.works_as(&[Workload::Latency]) && levels.console > 5;
     let printing = debug || for_latency || (slow && levels.console > 4);

@@ -2,7 +2,7 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -33,7 +33,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Ok(None);
     }
     let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
-    let remedy = if shared::in_guest(facts) {
+    let remedy = if in_guest(facts) {
         Remedy::Hypervisor("update the host's microcode and show its features to the guest".to_owned())
     } else {
         Remedy::Do("install the microcode package, make the initial ramdisk anew and reboot".to_owned())

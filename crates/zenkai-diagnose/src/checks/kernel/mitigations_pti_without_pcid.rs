@@ -3,7 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -35,7 +35,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let off = facts.kernel.command_line.get().is_some_and(|line| line.has("nopcid"));
     let remedy = if off {
         Remedy::Set(vec![Setting::kernel_argument("nopcid", "")])
-    } else if shared::in_guest(facts) {
+    } else if in_guest(facts) {
         Remedy::Hypervisor("give the guest a CPU model with PCID (QEMU: `-cpu host` or `+pcid`)".to_owned())
     } else {
         Remedy::Hardware(
@@ -56,6 +56,10 @@ mod tests {
     use crate::checks::testing::findings;
 
     fn remedy(meltdown: &str, features: &str, line: &str) -> Option<crate::Remedy> {
+        remedy_on("", meltdown, features, line)
+    }
+
+    fn remedy_on(flags: &str, meltdown: &str, features: &str, line: &str) -> Option<crate::Remedy> {
         let files = [
             ("/sys/devices/system/cpu/vulnerabilities/meltdown", meltdown.to_owned()),
             (
@@ -63,6 +67,7 @@ mod tests {
                 format!("cpu:type:x86,ven0000fam0006mod003F:feature:,{features}\n"),
             ),
             ("/proc/cmdline", line.to_owned()),
+            ("/proc/cpuinfo", format!("flags : fpu {flags}\n")),
         ];
         findings(&super::CHECK, &files).first().map(|finding| finding.remedy.clone())
     }
@@ -70,7 +75,8 @@ mod tests {
     #[test]
     fn only_with_isolation_and_without_tags() {
         use crate::Remedy;
-        assert!(matches!(remedy("Mitigation: PTI", "0001,009F", ""), Some(Remedy::Hypervisor(_))));
+        let guest = remedy_on("hypervisor", "Mitigation: PTI", "0001,009F", "");
+        assert!(matches!(guest, Some(Remedy::Hypervisor(_))));
         assert!(matches!(remedy("Mitigation: PTI", "0001", "ro nopcid"), Some(Remedy::Set(_))));
         assert!(matches!(remedy("Mitigation: PTI", "0001", "ro"), Some(Remedy::Hardware(_))));
         assert_eq!(remedy("Mitigation: PTI", "0001,0091", "ro"), None);

@@ -2,6 +2,7 @@
 
 use zenkai_facts::{Facts, sysctl_files::ModuleOption};
 
+use crate::checks::shared::outside_container;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -20,6 +21,12 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
+    outside_container(facts, "the modules are loaded by the container's host")
+        .map(|()| judge_all(facts))
+        .into()
+}
+
+fn judge_all(facts: &Facts) -> Judgement {
     let winners = facts.sysctl_files.module_options.iter().filter(|one| {
         one.overridden_by.is_none() && one.at.file.starts_with("/etc/") && !one.running.is_absent()
     });
@@ -60,6 +67,16 @@ mod tests {
             ("/proc/cmdline", line),
         ];
         !findings(&super::CHECK, &files).is_empty()
+    }
+
+    #[test]
+    fn a_container_loads_no_modules() {
+        let files = [
+            ("/etc/modprobe.d/nvme.conf", "options nvme poll_queues=4\n"),
+            ("/sys/module/nvme/parameters/poll_queues", "0\n"),
+            ("/run/.containerenv", "engine=\"podman\"\n"),
+        ];
+        assert_eq!(findings(&super::CHECK, &files), []);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What several checks of the kernel ask.
 
-use zenkai_facts::{Facts, Observed};
+use zenkai_facts::Observed;
 
 use crate::{Outcome, Workload, need};
 
@@ -14,11 +14,6 @@ pub(super) const KERNEL_HEAVY: [Workload; 7] = [
     Workload::Network,
     Workload::Latency,
 ];
-
-/// Whether a hypervisor is beneath us, so that firmware, microcode and CPU model are out of our reach.
-pub(super) fn in_guest(facts: &Facts) -> bool {
-    facts.vulnerabilities.hypervisor.value() == Some(true)
-}
 
 /// The value; where the kernel does not have it, the question does not apply, for this reason.
 pub(super) fn need_or<'a, T>(reading: &'a Observed<T>, why_absent: &str) -> Result<&'a T, Outcome> {

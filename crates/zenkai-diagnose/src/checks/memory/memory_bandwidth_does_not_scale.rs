@@ -3,6 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_host::probe::MemoryBandwidth;
 
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -46,7 +47,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if all_gb >= one_gb * SCALING_LEAST {
         return Ok(None);
     }
-    let remedy = if facts.virtualisation.is_guest() == Some(true) {
+    let remedy = if in_guest(facts) {
         Remedy::Hypervisor(
             "the host's memory channels are shared or half empty; ask for another host".to_owned(),
         )

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zenkai_facts::{Facts, memory::Modules};
 
-use crate::checks::virtualisation::shared::needs_hardware;
+use crate::checks::shared::needs_hardware;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };

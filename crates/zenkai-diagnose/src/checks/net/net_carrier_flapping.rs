@@ -3,9 +3,8 @@
 use zenkai_facts::Facts;
 
 use super::shared::{Card, wired};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -43,8 +42,9 @@ fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
         )
         .with(Evidence::of(&card.interface.carrier_changes))
         .with(Evidence::of(&facts.net.uptime_s))
-        .remedy(Remedy::Hardware(
-            "check cable, module and switch port, and whether something restarts the interface".into(),
+        .remedy(work_on_device(
+            facts,
+            "check cable, module and switch port, and whether something restarts the interface",
         ))
         .because("the network link comes and goes"),
     ))

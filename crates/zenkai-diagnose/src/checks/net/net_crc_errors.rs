@@ -3,9 +3,8 @@
 use zenkai_facts::Facts;
 
 use super::shared::{Card, at_least, percent, wired};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -26,10 +25,10 @@ const LEAST: u64 = 100;
 const SHARE: u64 = 1;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    wired(facts).map(|cards| Judgement::each(&cards, judge)).into()
+    wired(facts).map(|cards| Judgement::each(&cards, |card| judge(facts, card))).into()
 }
 
-fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
+fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     let Some(statistics) = &card.interface.statistics else { return Ok(None) };
     let damaged = *need(&statistics.rx_crc_errors)?;
     let received = *need(&statistics.rx_packets)?;
@@ -43,8 +42,9 @@ fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
         )
         .with(Evidence::of(&statistics.rx_crc_errors).expected(0))
         .with(Evidence::of(&statistics.rx_packets))
-        .remedy(Remedy::Hardware(
-            "change the cable or the module, clean the fibre, try another switch port".into(),
+        .remedy(work_on_device(
+            facts,
+            "change the cable or the module, clean the fibre, try another switch port",
         ))
         .because("the wire damages packets"),
     ))

@@ -1,6 +1,9 @@
 //! A card from the last century, played by a hypervisor.
 
-use zenkai_facts::Facts;
+use zenkai_facts::{
+    Facts,
+    virtualisation::{DeviceClass, EmulatedDevice, Kind},
+};
 
 use super::shared::{Card, cards};
 use crate::{
@@ -20,48 +23,62 @@ pub(super) static CHECK: Check = Check {
     run,
 };
 
-/// Drivers of cards that hypervisors imitate.
-const IMITATED: [&str; 7] = ["e1000", "e1000e", "8139cp", "8139too", "pcnet32", "ne2k_pci", "tulip"];
-/// PCI vendor numbers that only hypervisors use for the board: Red Hat, VMware, Xen, Oracle.
-const HYPERVISORS: [(&str, &str); 4] = [
-    ("0x1af4", "virtio-net"),
-    ("0x15ad", "vmxnet3"),
-    ("0x5853", "the Xen network frontend"),
-    ("0x80ee", "virtio-net"),
-];
-
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    cards(facts).map(|cards| Judgement::each(&cards, judge)).into()
+    cards(facts).map(|cards| Judgement::each(&cards, |card| judge(facts, card))).into()
 }
 
-fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
-    let driver = need(&card.hardware.driver)?;
-    if !IMITATED.contains(&driver.as_str()) {
-        return Ok(None);
-    }
-    let vendor = &card.hardware.subsystem_vendor;
-    let Some((_, better)) = HYPERVISORS.iter().find(|(number, _)| Some(*number) == vendor.text()) else {
-        return Ok(None);
-    };
+fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
+    let emulated = need(&facts.virtualisation.emulated_devices)?;
+    let ours = |device: &&EmulatedDevice| device.class == DeviceClass::Net && device.name == card.name();
+    let Some(device) = emulated.iter().find(ours) else { return Ok(None) };
+    let better = better(facts.virtualisation.kind.get());
     Ok(Some(
-        Finding::new(Subject::device(card.name()), format!("an emulated card with driver {driver}"))
+        Finding::new(Subject::device(card.name()), format!("an emulated card with driver {}", device.driver))
             .with(Evidence::of(&card.hardware.driver).expected(better))
-            .with(Evidence::of(vendor))
+            .with(Evidence::of(&card.hardware.subsystem_vendor))
             .remedy(Remedy::Hypervisor(format!("give the guest {better} instead of the emulated card")))
-            .because(format!("the network card is an emulated {driver}")),
+            .because(format!("the network card is an emulated {}", device.driver)),
     ))
+}
+
+/// What this hypervisor offers in place of an imitation.
+fn better(kind: Option<&Kind>) -> &'static str {
+    match kind {
+        Some(Kind::Vmware) => "vmxnet3",
+        Some(Kind::HyperV) => "the synthetic network adapter",
+        Some(kind) if kind.is_xen() => "the Xen network frontend",
+        _ => "virtio-net",
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use zenkai_host::FakeHost;
+
     use crate::checks::net::shared_testing::{PCI, driver, found, healthy};
+
+    /// The healthy machine's card, with this driver, in a guest.
+    fn guest(name: &str) -> FakeHost {
+        let address = PCI.rsplit('/').next().unwrap();
+        driver(healthy(), name)
+            .file("/proc/cpuinfo", "flags : fpu hypervisor\n")
+            .file(&format!("{PCI}/net/eth0/mtu"), "1500\n")
+            .link(&format!("/sys/bus/pci/devices/{address}"), PCI)
+            .link(&format!("/sys/bus/pci/drivers/{name}/{address}"), PCI)
+    }
 
     #[test]
     fn only_when_a_hypervisor_made_it() {
-        let guest = driver(healthy(), "e1000").file(&format!("{PCI}/subsystem_vendor"), "0x1af4\n");
-        assert_eq!(found(&super::CHECK, guest)[0].what, "an emulated card with driver e1000");
-        assert_eq!(found(&super::CHECK, driver(healthy(), "e1000")), [], "a real card");
-        let virtio = driver(healthy(), "virtio_net").file(&format!("{PCI}/subsystem_vendor"), "0x1af4\n");
-        assert_eq!(found(&super::CHECK, virtio), []);
+        assert_eq!(found(&super::CHECK, guest("e1000"))[0].what, "an emulated card with driver e1000");
+        let vmware = guest("e1000").file("/sys/class/dmi/id/sys_vendor", "VMware, Inc.\n");
+        assert_eq!(found(&super::CHECK, vmware)[0].evidence[0].expected.as_deref(), Some("vmxnet3"));
+        let qemu = guest("e1000e")
+            .file(&format!("{PCI}/subsystem_vendor"), "0x8086\n")
+            .file(&format!("{PCI}/subsystem_device"), "0x0000\n");
+        assert_eq!(found(&super::CHECK, qemu).len(), 1, "QEMU's e1000e");
+        assert_eq!(found(&super::CHECK, guest("e1000e")), [], "passed through");
+        assert_eq!(found(&super::CHECK, guest("virtio_net")), []);
+        let metal = guest("e1000").file("/proc/cpuinfo", "flags : fpu\n");
+        assert_eq!(found(&super::CHECK, metal), [], "a real card");
     }
 }

@@ -3,9 +3,8 @@
 use zenkai_facts::Facts;
 
 use super::shared::{Card, wired};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -21,10 +20,10 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    wired(facts).map(|cards| Judgement::each(&cards, judge)).into()
+    wired(facts).map(|cards| Judgement::each(&cards, |card| judge(facts, card))).into()
 }
 
-fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
+fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     if need(&card.interface.duplex)? != "half" {
         return Ok(None);
     }
@@ -35,10 +34,10 @@ fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     let mut finding = Finding::new(Subject::device(card.name()), what)
         .with(Evidence::of(&card.interface.duplex).expected("full"))
         .with(Evidence::of(&card.interface.speed_mbps))
-        .remedy(Remedy::Hardware(
+        .remedy(work_on_device(
+            facts,
             "let both ends negotiate: a switch port fixed to a speed without negotiation makes this end fall \
-             back to half duplex; then try another cable and port"
-                .into(),
+             back to half duplex; then try another cable and port",
         ))
         .because("the network link is half duplex");
     if let Some(statistics) = &card.interface.statistics {

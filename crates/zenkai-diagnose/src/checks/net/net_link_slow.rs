@@ -3,6 +3,7 @@
 use zenkai_facts::Facts;
 
 use super::shared::{Card, wired};
+use crate::checks::shared::work_on_device;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -21,10 +22,10 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    wired(facts).map(|cards| Judgement::each(&cards, judge)).into()
+    wired(facts).map(|cards| Judgement::each(&cards, |card| judge(facts, card))).into()
 }
 
-fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
+fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     let reading = &card.hardware.ethtool.link;
     let link = need(reading)?;
     let (speed, Some(most)) = (*need(&card.interface.speed_mbps)?, link.max_supported_speed_mbps) else {
@@ -52,16 +53,16 @@ fn judge(card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
             Remedy::Do(format!("offer all modes again: `ethtool -s {} autoneg on advertise …`", card.name())),
         )
     } else if both > speed {
-        ("both ends offer more", Remedy::Hardware("try another cable, then another switch port".into()))
+        ("both ends offer more", work_on_device(facts, "try another cable, then another switch port"))
     } else if partner.is_some() {
         (
             "the other end offers no more",
-            Remedy::Hardware("use a faster switch port, if the work needs it".into()),
+            work_on_device(facts, "use a faster switch port, if the work needs it"),
         )
     } else {
         (
             "the other end does not say what it can",
-            Remedy::Hardware("check module, cable and switch port".into()),
+            work_on_device(facts, "check module, cable and switch port"),
         )
     };
     // A slow switch behind a fast card is how many networks are built; a cable that loses a step is not.

@@ -6,9 +6,8 @@ use zenkai_facts::{
 };
 
 use super::shared::{Link, is_display, links, name, words};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -93,7 +92,7 @@ fn finding(
         .with(Evidence::of(&link.port.max_speed_mtps))
         .with(Evidence::of(&link.port.max_width))
         .impact(if percent <= 50 { Impact::Large } else { Impact::Moderate })
-        .remedy(Remedy::Hardware(remedy))
+        .remedy(work_on_device(facts, remedy))
         .because(format!("a PCIe link runs at {}", words(now))),
     )
 }

@@ -6,9 +6,8 @@ use zenkai_facts::{
 };
 
 use super::shared::{is_display, links, name, words};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -61,8 +60,9 @@ fn judge(facts: &Facts, all: &[Endpoint], endpoint: &Endpoint) -> Result<Option<
         .with(Evidence::of(&link.port.max_width).expected(width))
         .with(Evidence::of(&link.port.max_speed_mtps).expected(speed))
         .impact(if network { Impact::Depends } else { Impact::Small })
-        .remedy(Remedy::Hardware(
-            "move it to a slot with more lanes or a newer generation, if one is free".into(),
+        .remedy(work_on_device(
+            facts,
+            "move it to a slot with more lanes or a newer generation, if one is free",
         )),
     ))
 }

@@ -9,9 +9,8 @@ use zenkai_facts::{
 };
 
 use super::shared::{Link, links, words};
-use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
-};
+use crate::checks::shared::work_on_device;
+use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -70,7 +69,9 @@ fn judge(facts: &Facts) -> Result<Judgement, Outcome> {
             entry.sources.push(disk);
         }
     }
-    Ok(Judgement::each(shared.values().filter(|shared| shared.drives > 1), |shared| Ok(finding(shared))))
+    Ok(Judgement::each(shared.values().filter(|shared| shared.drives > 1), |shared| {
+        Ok(finding(facts, shared))
+    }))
 }
 
 /// What a drive can deliver over its own link, in Mbit/s.
@@ -87,7 +88,7 @@ fn rate(disk: &Disk, path: &[Hop]) -> Option<u64> {
     }
 }
 
-fn finding(shared: &Shared<'_>) -> Option<Finding> {
+fn finding(facts: &Facts, shared: &Shared<'_>) -> Option<Finding> {
     let (now, possible) = (shared.link.current()?, shared.link.possible()?);
     let carried = link_mbps(now.0, now.1);
     let limit = |mbps: u64| mbps.saturating_mul(FACTOR);
@@ -121,8 +122,9 @@ fn finding(shared: &Shared<'_>) -> Option<Finding> {
             )
             .expected(format!("at most {} Mbit/s", limit(carried))),
         )
-        .remedy(Remedy::Hardware(
-            "give the adapter a slot with more lanes, or spread the drives over more adapters".into(),
+        .remedy(work_on_device(
+            facts,
+            "give the adapter a slot with more lanes, or spread the drives over more adapters",
         ))
         .because(format!("{} drives share a PCIe link of {}", shared.drives, words(now))),
     )

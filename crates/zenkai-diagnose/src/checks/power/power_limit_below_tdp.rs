@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, msr::IntelRegisters, power::PowercapZone};
 use zenkai_tune::Setting;
 
 use crate::checks::cpu::shared::{cpus_of_package, intel_registers, ratio};
+use crate::checks::shared::needs_own_cpus;
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
@@ -26,9 +27,10 @@ pub(super) static CHECK: Check = Check {
 const NEARLY_ALL: f64 = 0.95;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    if facts.cpu.is_guest() {
-        return Outcome::not_applicable("power limits are the host's business").into();
-    }
+    needs_own_cpus(facts, "power limits are the hypervisor's business").map(|()| judge(facts)).into()
+}
+
+fn judge(facts: &Facts) -> Judgement {
     let zones = facts.power.zones.get().map(Vec::as_slice).unwrap_or_default();
     let packages: Vec<_> = zones.iter().filter(|zone| is_package(zone)).collect();
     if !packages.is_empty() {

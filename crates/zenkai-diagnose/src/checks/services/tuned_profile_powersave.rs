@@ -2,7 +2,7 @@
 
 use zenkai_facts::Facts;
 
-use crate::checks::virtualisation::shared::needs_hardware;
+use crate::checks::shared::needs_hardware;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };

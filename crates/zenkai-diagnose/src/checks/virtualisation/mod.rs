@@ -1,6 +1,5 @@
 //! Checks of the virtualisation subsystem, worst first.
 
-pub(in crate::checks) mod shared;
 mod virtualisation_balloon;
 mod virtualisation_cpu_model_hides_features;
 mod virtualisation_emulated_cpu;

@@ -2,7 +2,7 @@
 
 use zenkai_facts::Facts;
 
-use super::shared::per_cent;
+use crate::checks::shared::per_cent;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };

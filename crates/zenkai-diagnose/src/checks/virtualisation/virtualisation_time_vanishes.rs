@@ -3,6 +3,7 @@
 use zenkai_facts::{CpuSet, Facts};
 use zenkai_host::probe::CpuClock;
 
+use crate::checks::shared::in_guest;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -39,7 +40,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Ok(None);
     }
     let worst = notable.iter().map(|(_, share)| *share).fold(0.0, f64::max);
-    let remedy = if facts.virtualisation.is_guest() == Some(true) {
+    let remedy = if in_guest(facts) {
         Remedy::Hypervisor(
             "the host runs other guests on these CPUs: move, pin or pay for dedicated ones".to_owned(),
         )
