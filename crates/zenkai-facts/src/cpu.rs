@@ -1,14 +1,11 @@
 //! Processors: model, topology, clock, and the policies that steer the clock.
 
-mod arguments;
 mod cache;
 mod frequency;
 mod info;
 mod per_cpu;
 mod topology;
 mod uncore;
-
-use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -63,8 +60,6 @@ pub struct Cpu {
     pub smt_active: Observed<bool>,
     /// The caches that the first online CPU uses.
     pub caches: Observed<Vec<Cache>>,
-    /// The arguments of the kernel command line that steer CPUs; an argument without `=` has an empty value.
-    pub kernel_arguments: Observed<BTreeMap<String, String>>,
     /// Limits that resctrl groups put on memory bandwidth and last-level cache: one line per resource of the default
     /// group (`/sys/fs/resctrl/schemata`, `Documentation/filesystems/resctrl.rst`).
     pub resctrl_schemata: Observed<Vec<String>>,
@@ -83,9 +78,13 @@ impl Cpu {
         self.vendor.text() == Some("GenuineIntel")
     }
 
-    /// The value of a CPU-related kernel argument, when it was given.
-    pub fn kernel_argument(&self, key: &str) -> Option<&str> {
-        self.kernel_arguments.get()?.get(key).map(String::as_str)
+    /// Whether each CPU has its own memory controller, so that more than one socket means more than one node. On
+    /// x86 the timestamp counter became independent of clock and sleep states (`nonstop_tsc`) in the same
+    /// generations that brought the memory controller onto Xeons (Nehalem); chips that share a front-side bus have
+    /// neither. Servers of other architectures have always had it.
+    pub fn owns_memory_controller(&self) -> Observed<bool> {
+        let x86 = self.is_intel() || self.is_amd();
+        self.flags.clone().map(|flags| !x86 || flags.has("nonstop_tsc"))
     }
 
     /// The online CPUs; empty when they are not known.
@@ -122,7 +121,6 @@ pub fn observe(reader: &Reader<'_>) -> Cpu {
         smt_control: reader.text(&file("smt/control")),
         smt_active: reader.flag(&file("smt/active")),
         caches: cache::observe(reader, &cpus),
-        kernel_arguments: arguments::observe(reader),
         resctrl_schemata: reader
             .text("/sys/fs/resctrl/schemata")
             .map(|text| text.lines().map(|line| line.trim().to_owned()).collect()),
@@ -169,14 +167,11 @@ mod tests {
             ("/sys/devices/system/cpu/online", "0\n"),
             ("/sys/devices/system/cpu/nohz_full", "(null)\n"),
             ("/sys/devices/system/cpu/smt/control", "off\n"),
-            ("/proc/cmdline", "ro nosmt idle=poll \"x=a b\"\n"),
         ]);
         let cpu = observe(&Reader::new(&host));
         assert_eq!(cpu.model.value(), Some(85));
         assert!(cpu.is_intel());
         assert_eq!(cpu.nohz_full.get().unwrap().len(), 0);
-        assert_eq!(cpu.kernel_argument("nosmt"), Some(""));
-        assert_eq!(cpu.kernel_argument("idle"), Some("poll"));
         assert!(cpu.stepping.is_absent());
         assert!(cpu.frequency.policies.is_absent());
     }

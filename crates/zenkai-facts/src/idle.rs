@@ -32,8 +32,6 @@ pub struct Idle {
     pub intel_max_cstate: Observed<u32>,
     /// Deepest ACPI state in use (`max_cstate` of the processor module).
     pub acpi_max_cstate: Observed<u32>,
-    /// The kernel's release; what an idle state costs on AMD CPUs depends on it.
-    pub kernel_release: Observed<String>,
     /// How long a guest polls before it halts, in ns (`haltpoll` governor).
     pub guest_halt_poll_ns: Observed<u64>,
 }
@@ -68,7 +66,6 @@ pub fn observe(reader: &Reader<'_>, cpu: &Cpu) -> Idle {
         cpu_latency_limits: per_cpu(&online, |cpu| reader.text(&limit(cpu)).parse(|text| cpu_limit(&text))),
         intel_max_cstate: reader.number("/sys/module/intel_idle/parameters/max_cstate"),
         acpi_max_cstate: reader.number("/sys/module/processor/parameters/max_cstate"),
-        kernel_release: reader.text("/proc/sys/kernel/osrelease"),
         guest_halt_poll_ns: reader.number("/sys/module/haltpoll/parameters/guest_halt_poll_ns"),
     }
 }

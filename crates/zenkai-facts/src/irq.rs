@@ -21,8 +21,6 @@ pub struct Irq {
     pub softirqs: Observed<Interrupts>,
     /// Interrupts of network cards and NVMe drives.
     pub devices: Vec<DeviceInterrupts>,
-    /// Whether irqbalance has its socket or process file in /run: it is running, or was killed.
-    pub irqbalance_in_run: Observed<bool>,
 }
 
 /// Reads this subsystem.
@@ -35,17 +33,6 @@ pub fn observe(reader: &Reader<'_>, net: &Net) -> Irq {
             .parse(|text| CpuSet::from_mask(&text)),
         devices: devices::observe(reader, net, lines),
         softirqs: reader.bytes("/proc/softirqs").parse(|content| table::parse(&content)),
-        irqbalance_in_run: irqbalance(reader),
         interrupts,
     }
-}
-
-/// irqbalance keeps `/run/irqbalance/irqbalance<pid>.sock`, and older versions `/run/irqbalance.pid`.
-fn irqbalance(reader: &Reader<'_>) -> Observed<bool> {
-    let sockets = reader.names("/run/irqbalance").map(|names| !names.is_empty());
-    if sockets.value() == Some(true) {
-        return sockets;
-    }
-    let old = reader.bytes("/run/irqbalance.pid").map(|_| true);
-    if old.is_absent() { Observed::known("/run/irqbalance.pid", false) } else { old }
 }

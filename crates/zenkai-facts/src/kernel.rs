@@ -27,7 +27,7 @@ pub use tracing::{Kprobes, Tracing};
 pub(crate) use command_line::same_key;
 
 /// The sysctls that bear on speed and that no other subsystem reads.
-const SYSCTLS: [&str; 50] = [
+const SYSCTLS: [&str; 24] = [
     "fs.aio-max-nr",
     "fs.aio-nr",
     "fs.file-max",
@@ -41,38 +41,12 @@ const SYSCTLS: [&str; 50] = [
     "kernel.perf_event_paranoid",
     "kernel.pid_max",
     "kernel.threads-max",
-    "net.core.busy_poll",
-    "net.core.busy_read",
-    "net.core.default_qdisc",
-    "net.core.dev_weight",
-    "net.core.netdev_budget",
-    "net.core.netdev_budget_usecs",
-    "net.core.netdev_max_backlog",
     "net.core.optmem_max",
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.rps_sock_flow_entries",
-    "net.core.somaxconn",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.ip_local_port_range",
     "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_ecn",
     "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_max_tw_buckets",
-    "net.ipv4.tcp_mem",
-    "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_mtu_probing",
     "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_tw_reuse",
-    "net.ipv4.tcp_window_scaling",
-    "net.ipv4.tcp_wmem",
     "net.ipv4.udp_mem",
     "vm.max_map_count",
     "vm.page-cluster",
@@ -89,6 +63,8 @@ pub struct Kernel {
     pub version: Observed<String>,
     /// The hardware name, as `uname -m` shows it.
     pub machine: Observed<String>,
+    /// Whole seconds since boot, to compare counters with (`/proc/uptime`).
+    pub uptime_s: Observed<u64>,
     /// The arguments the kernel was started with.
     pub command_line: Observed<CommandLine>,
     /// The arguments it is configured to be started with.
@@ -173,6 +149,11 @@ impl Kernel {
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
+    /// The value of an argument the kernel was started with, the last of several; empty for a bare word.
+    pub fn argument(&self, key: &str) -> Option<&str> {
+        self.command_line.get()?.argument(key).map(Option::unwrap_or_default)
+    }
+
     /// Whether the build has a switch on; nothing when that is not known.
     pub fn built_with(&self, name: &str) -> Option<bool> {
         Some(self.config.get()?.get(name).is_some_and(|value| value == "y"))
@@ -188,6 +169,7 @@ pub fn observe(reader: &Reader<'_>) -> Kernel {
     let clock_dir = "/sys/devices/system/clocksource/clocksource0";
     Kernel {
         machine: reader.query(&Query::Machine, |reply| reply.text().map(str::to_owned)),
+        uptime_s: reader.text("/proc/uptime").parse(|text| uptime_s(&text)),
         boot: boot::observe(reader, &release),
         clock_source: ClockSource {
             current: reader.text(&format!("{clock_dir}/current_clocksource")),
@@ -221,6 +203,12 @@ pub fn observe(reader: &Reader<'_>) -> Kernel {
     }
 }
 
+/// `12345.67 54321.00`: up, idle.
+fn uptime_s(text: &str) -> Result<u64, String> {
+    let seconds = text.split(['.', ' ']).next().and_then(|whole| whole.parse().ok());
+    seconds.ok_or_else(|| "no seconds".to_owned())
+}
+
 /// `0.20 0.18 0.12 1/80 11206`
 fn load(text: &str) -> Option<Load> {
     let mut words = text.split_whitespace();
@@ -249,11 +237,17 @@ mod tests {
             ("/proc/sys/kernel/osrelease", "5.14.0-503.el9.x86_64\n"),
             ("/proc/loadavg", "7.77 3.83 1.82 5/105 30190\n"),
             ("/proc/sys/kernel/tainted", "4096\n"),
+            ("/proc/uptime", "12345.67 54321.00\n"),
+            ("/proc/cmdline", "ro nosmt idle=poll \"x=a b\"\n"),
         ]);
         let kernel = observe(&Reader::new(&host));
         assert_eq!(kernel.release_number(), Some((5, 14)));
         assert_eq!(kernel.load.value().unwrap().tasks, 105);
         assert_eq!(kernel.taints.get().unwrap()[0].letter, 'O');
+        assert_eq!(kernel.uptime_s.value(), Some(12345));
+        assert!(uptime_s("").is_err());
+        assert_eq!((kernel.argument("nosmt"), kernel.argument("idle")), (Some(""), Some("poll")));
+        assert_eq!(kernel.argument("isolcpus"), None);
         assert_eq!(kernel.built_with("KASAN"), None);
         assert!(kernel.sysctls["vm.max_map_count"].is_absent());
         assert!(SYSCTLS.is_sorted());

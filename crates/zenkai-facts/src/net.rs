@@ -27,8 +27,6 @@ pub(crate) const CLASS_DIR: &str = "/sys/class/net";
 /// Network devices and the network stack.
 #[derive(Debug, Clone, Serialize)]
 pub struct Net {
-    /// How long the machine is up, which is how long most counters here have counted (`/proc/uptime`).
-    pub uptime_s: Observed<u64>,
     /// Every interface of this namespace, by name.
     pub interfaces: Observed<Vec<Interface>>,
     /// Interfaces with an IPv4 default route, best first.
@@ -61,13 +59,7 @@ impl Net {
 
 /// Reads this subsystem.
 pub fn observe(reader: &Reader<'_>) -> Net {
-    // `12345.67 8910.11`: up, idle.
-    let uptime_s = reader.words("/proc/uptime").parse(|words| {
-        let seconds = words.first().and_then(|word| word.split('.').next());
-        seconds.and_then(|seconds| seconds.parse().ok()).ok_or_else(|| "no number of seconds".to_owned())
-    });
     Net {
-        uptime_s,
         interfaces: interface::observe(reader),
         default_route: routes::ipv4(reader),
         default_route_ipv6: routes::ipv6(reader),

@@ -1,9 +1,8 @@
 //! NUMA nodes: their CPUs and memory, the distances between them, and who balances.
 
 use serde::Serialize;
-use zenkai_host::Query;
 
-use crate::{CpuSet, Observed, Reader, Reason, reader::join};
+use crate::{CpuSet, Observed, Reader, reader::join};
 
 const NODE_DIR: &str = "/sys/devices/system/node";
 
@@ -12,11 +11,6 @@ const NODE_DIR: &str = "/sys/devices/system/node";
 pub struct Numa {
     /// The nodes of this machine; absent when the kernel was built without NUMA.
     pub nodes: Observed<Vec<Node>>,
-    /// The CPUs of each socket.
-    pub sockets: Observed<Vec<CpuSet>>,
-    /// Whether each CPU has its own memory controller, so that more than one socket means more than one node.
-    /// False for the Xeons and Opteron-era chips that share a front-side bus.
-    pub own_memory_controller: Observed<bool>,
     /// `kernel.numa_balancing`: 0 off, bit 0 between nodes, bit 1 between memory tiers
     /// (`Documentation/admin-guide/sysctl/kernel.rst`).
     pub balancing: Observed<u32>,
@@ -25,8 +19,6 @@ pub struct Numa {
     pub zone_reclaim_mode: Observed<u32>,
     /// Whether cold memory is moved to slower nodes instead of being reclaimed.
     pub demotion_enabled: Observed<bool>,
-    /// The value of `numa=` on the kernel command line; not applicable when it is not there.
-    pub command_line: Observed<String>,
 }
 
 /// One NUMA node.
@@ -87,14 +79,11 @@ pub fn observe(reader: &Reader<'_>) -> Numa {
         nodes: reader
             .numbered(NODE_DIR, "node")
             .map(|numbers| numbers.into_iter().map(|number| node(reader, number)).collect()),
-        sockets: sockets(reader),
-        own_memory_controller: own_memory_controller(reader),
         balancing: reader.number("/proc/sys/kernel/numa_balancing"),
         zone_reclaim_mode: reader.number("/proc/sys/vm/zone_reclaim_mode"),
         demotion_enabled: reader
             .text("/sys/kernel/mm/numa/demotion_enabled")
             .parse(|text| text.parse().map_err(|_| "neither true nor false".to_owned())),
-        command_line: command_line(reader),
     }
 }
 
@@ -144,66 +133,6 @@ fn parse_allocations(text: &str) -> Option<Allocations> {
     })
 }
 
-/// More sockets than any machine has.
-const SOCKET_LIMIT: usize = 1024;
-
-/// Asks the first CPU for its socket's CPUs, then the first that is not among them, and so on: one file for each
-/// socket instead of one for each CPU.
-fn sockets(reader: &Reader<'_>) -> Observed<Vec<CpuSet>> {
-    let online = reader.cpu_set("/sys/devices/system/cpu/online");
-    let mut rest = match online.outcome() {
-        Ok(cpus) => cpus.clone(),
-        Err(reason) => return Observed::unavailable(online.source(), reason.clone()),
-    };
-    let mut found = Vec::new();
-    while let (Some(first), true) = (rest.first(), found.len() < SOCKET_LIMIT) {
-        let path = |name: &str| format!("/sys/devices/system/cpu/cpu{first}/topology/{name}");
-        // `core_siblings_list` is the same under its name before 5.3.
-        let socket = reader
-            .cpu_set(&path("package_cpus_list"))
-            .or_else(|| reader.cpu_set(&path("core_siblings_list")));
-        match socket.outcome() {
-            Ok(cpus) if cpus.contains(first) => {
-                rest = rest.difference(cpus);
-                found.push(cpus.clone());
-            }
-            Ok(_) => {
-                let wrong = Reason::Malformed("a socket without the CPU that was asked".to_owned());
-                return Observed::unavailable(socket.source(), wrong);
-            }
-            Err(reason) => return Observed::unavailable(socket.source(), reason.clone()),
-        }
-    }
-    online.map(|_| found)
-}
-
-/// On x86 the timestamp counter became independent of clock and sleep states (CPUID 0x80000007, edx bit 8) in the
-/// same generations that brought the memory controller onto Xeons (Nehalem).
-fn own_memory_controller(reader: &Reader<'_>) -> Observed<bool> {
-    let query = Query::Cpuid { leaf: 0x8000_0007, subleaf: 0 };
-    let by_cpuid = reader.query(&query, |reply| Some(reply.numbers()?.get(3)? & (1 << 8) != 0));
-    by_cpuid.or_else(|| {
-        reader.text("/proc/cpuinfo").parse(|text| {
-            let flags = text.lines().find(|line| line.starts_with("flags"));
-            let flags = flags.ok_or_else(|| "no flags line; not an x86 CPU".to_owned())?;
-            Ok(flags.split_whitespace().any(|flag| flag == "nonstop_tsc"))
-        })
-    })
-}
-
-fn command_line(reader: &Reader<'_>) -> Observed<String> {
-    let line = reader.text("/proc/cmdline");
-    let Some(text) = line.text() else { return line };
-    // After `--` come the arguments of init.
-    let arguments = text.split_whitespace().take_while(|word| *word != "--");
-    match arguments.filter_map(|word| word.strip_prefix("numa=")).last() {
-        Some(value) => Observed::known(line.source(), value.to_owned()),
-        None => {
-            Observed::unavailable(line.source(), Reason::NotApplicable("`numa=` is not given".to_owned()))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -212,11 +141,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_sockets() {
+    fn two_nodes() {
         let host = FakeHost::new(&[
-            ("/sys/devices/system/cpu/online", "0-7\n"),
-            ("/sys/devices/system/cpu/cpu0/topology/package_cpus_list", "0,2,4,6\n"),
-            ("/sys/devices/system/cpu/cpu1/topology/core_siblings_list", "1,3,5,7\n"),
             ("/sys/devices/system/node/node0/cpulist", "0,2,4,6\n"),
             ("/sys/devices/system/node/node0/distance", "10 21\n"),
             (
@@ -224,25 +150,13 @@ mod tests {
                 "Node 0 MemTotal: 100 kB\nNode 0 MemFree: 30 kB\nNode 0 FilePages: 5 kB\nNode 0 AnonPages: 6 kB\n",
             ),
             ("/sys/devices/system/node/node1/cpulist", "1,3,5,7\n"),
-            ("/proc/cmdline", "quiet numa=fake=2 numa=off -- numa=on\n"),
         ]);
         let numa = observe(&Reader::new(&host));
-        assert_eq!(numa.sockets.get().unwrap().len(), 2);
-        assert_eq!(numa.command_line.text(), Some("off"));
         let nodes = numa.nodes.get().unwrap();
         assert_eq!(nodes[0].memory.get().unwrap().free_kb, 30);
         assert_eq!(nodes[0].distances.get().unwrap(), &[10, 21]);
         assert!(nodes[1].memory.is_absent());
         assert_eq!(numa.nodes_with_memory(), None);
-    }
-
-    #[test]
-    fn a_lying_socket_ends_the_walk() {
-        let host = FakeHost::new(&[
-            ("/sys/devices/system/cpu/online", "0-1\n"),
-            ("/sys/devices/system/cpu/cpu0/topology/package_cpus_list", "1\n"),
-        ]);
-        assert!(matches!(sockets(&Reader::new(&host)).reason(), Some(Reason::Malformed(_))));
     }
 
     proptest! {

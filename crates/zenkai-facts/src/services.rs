@@ -16,6 +16,13 @@ pub struct Services {
     pub tuned: Tuned,
 }
 
+impl Services {
+    /// The service of this name, when it runs or is enabled.
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.present.get()?.iter().find(|service| service.name == name)
+    }
+}
+
 /// A service that tunes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Service {

@@ -11,7 +11,7 @@ use crate::{Observed, Reader};
 
 pub use container::Container;
 pub use devices::{DeviceClass, EmulatedDevice};
-pub use guest::{Balloon, GuestCpu, Steal};
+pub use guest::{Balloon, Steal};
 pub use kind::Kind;
 
 /// What kind of machine this is, and what a hypervisor does to it.
@@ -23,8 +23,6 @@ pub struct Virtualisation {
     pub container: Observed<Option<Container>>,
     /// CPU time that the hypervisor gave to others while we wanted to run, since boot.
     pub steal: Observed<Steal>,
-    /// The CPU as the hypervisor shows it; not applicable on metal.
-    pub guest_cpu: Observed<GuestCpu>,
     /// Memory taken back by the hypervisor through a balloon driver; not applicable on metal.
     pub balloon: Observed<Balloon>,
     /// Disks and network cards that are imitations of old hardware; not applicable on metal.
@@ -66,7 +64,6 @@ pub fn observe(reader: &Reader<'_>) -> Virtualisation {
     Virtualisation {
         container: container::observe(reader),
         steal: guest::steal(reader),
-        guest_cpu: if guest { guest::cpu(reader) } else { on_metal() },
         balloon: if guest { guest::balloon(reader) } else { on_metal() },
         emulated_devices: if guest { devices::observe(reader) } else { on_metal() },
         xen_command_line: kind::xen_command_line(reader, kind.get()),

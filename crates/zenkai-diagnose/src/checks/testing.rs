@@ -24,6 +24,20 @@ pub(crate) fn findings<P: AsRef<str>, C: AsRef<str>>(check: &Check, files: &[(P,
     judge(check, files).findings
 }
 
+/// `/proc/cpuinfo` of an Intel machine with these CPUs in each socket.
+pub(crate) fn cpu_info(sockets: &[&str], flags: &str) -> String {
+    let cpus = sockets.iter().enumerate().flat_map(|(socket, cpus)| {
+        let cpus: zenkai_facts::CpuSet = cpus.parse().unwrap();
+        cpus.iter().map(|cpu| (socket, cpu)).collect::<Vec<_>>()
+    });
+    let block = |(socket, cpu)| {
+        format!(
+            "processor: {cpu}\nvendor_id: GenuineIntel\nphysical id: {socket}\ncore id: {cpu}\nflags: fpu {flags}\n\n"
+        )
+    };
+    cpus.map(block).collect()
+}
+
 /// A probe of CPUs with these clocks (all busy, one busy; kHz) and this time-stamp counter, everything else healthy.
 pub(crate) fn probe(clocks_khz: &[(u32, u32)], tsc_khz: u32) -> Probe {
     let busy = |khz: u32| {

@@ -1,7 +1,6 @@
-//! What a hypervisor takes from a guest and what it shows to it.
+//! What a hypervisor takes from a guest.
 
 use serde::Serialize;
-use zenkai_host::Query;
 
 use crate::{Observed, Reader, Reason};
 
@@ -16,17 +15,6 @@ pub struct Steal {
     pub steal_ticks: u64,
     /// Stolen share of what we wanted, in thousandths; 0 when we wanted nothing.
     pub steal_per_mille: u64,
-}
-
-/// The CPU as CPUID shows it to a guest.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct GuestCpu {
-    /// Model name, such as `QEMU Virtual CPU version 2.5+`.
-    pub model_name: String,
-    /// Which of the features that guests are often denied this one has, by the names of `/proc/cpuinfo`.
-    pub features: Vec<String>,
-    /// And which of them it has not.
-    pub missing_features: Vec<String>,
 }
 
 /// What a balloon driver gave back to the hypervisor.
@@ -57,70 +45,6 @@ fn parse_steal(text: &str) -> Option<Steal> {
     let wanted = total.saturating_sub(idle.saturating_add(waiting));
     let steal_per_mille = stolen.saturating_mul(1000).checked_div(wanted).unwrap_or(0);
     Some(Steal { total_ticks: total, wanted_ticks: wanted, steal_ticks: stolen, steal_per_mille })
-}
-
-/// Features that common CPU models of hypervisors hide: name, CPUID leaf, register (eax first), bit
-/// (Intel SDM volume 2, CPUID).
-const FEATURES: [(&str, u32, usize, u32); 10] = [
-    ("sse4_2", 1, 2, 20),
-    ("x2apic", 1, 2, 21),
-    ("popcnt", 1, 2, 23),
-    ("tsc_deadline_timer", 1, 2, 24),
-    ("aes", 1, 2, 25),
-    ("avx", 1, 2, 28),
-    ("pcid", 1, 2, 17),
-    ("avx2", 7, 1, 5),
-    ("bmi2", 7, 1, 8),
-    ("invpcid", 7, 1, 10),
-];
-
-/// The guest's CPU: by CPUID, which costs no system call, else from `/proc/cpuinfo`.
-pub(super) fn cpu(reader: &Reader<'_>) -> Observed<GuestCpu> {
-    let registers =
-        |leaf| reader.query(&Query::Cpuid { leaf, subleaf: 0 }, |reply| reply.numbers().map(<[u64]>::to_vec));
-    let first = registers(1);
-    if first.get().is_none() {
-        return cpu_from_text(reader);
-    }
-    // Leaf 7 is missing on the oldest models; then so are its features.
-    let seventh = registers(7);
-    let bit = |leaf: u32, register: usize, bit: u32| {
-        let source = if leaf == 1 { &first } else { &seventh };
-        source.get().and_then(|numbers| numbers.get(register)).is_some_and(|number| number & (1 << bit) != 0)
-    };
-    let mut name = Vec::new();
-    for leaf in 0x8000_0002..=0x8000_0004 {
-        for number in registers(leaf).get().into_iter().flatten().take(4) {
-            name.extend_from_slice(&u32::try_from(*number).unwrap_or(0).to_le_bytes());
-        }
-    }
-    let name: Vec<u8> = name.into_iter().take_while(|byte| *byte != 0).collect();
-    let has: Vec<bool> =
-        FEATURES.iter().map(|(_, leaf, register, place)| bit(*leaf, *register, *place)).collect();
-    first.map(|_| split(String::from_utf8_lossy(&name).trim().to_owned(), &has))
-}
-
-fn cpu_from_text(reader: &Reader<'_>) -> Observed<GuestCpu> {
-    reader.text("/proc/cpuinfo").parse(|text| {
-        let field = |name: &str| {
-            text.lines()
-                .find_map(|line| Some(line.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim()))
-        };
-        let flags: Vec<&str> = field("flags")
-            .ok_or_else(|| "no flags line; not an x86 CPU".to_owned())?
-            .split_whitespace()
-            .collect();
-        let has: Vec<bool> = FEATURES.iter().map(|(name, ..)| flags.contains(name)).collect();
-        Ok(split(field("model name").unwrap_or("").to_owned(), &has))
-    })
-}
-
-fn split(model_name: String, has: &[bool]) -> GuestCpu {
-    let names = |wanted: bool| {
-        let of = FEATURES.iter().zip(has).filter(|(_, has)| **has == wanted);
-        of.map(|((name, ..), _)| (*name).to_owned()).collect()
-    };
-    GuestCpu { model_name, features: names(true), missing_features: names(false) }
 }
 
 /// The balloon that is in this guest, if any.
@@ -202,15 +126,6 @@ mod tests {
         assert_eq!((steal.wanted_ticks, steal.steal_per_mille), (250, 200));
         assert_eq!(parse_steal("cpu  1 2 3\n"), None, "kernels of 2.6.10 and before have no steal");
         assert_eq!(parse_steal("cpu  0 0 0 0 0 0 0 0 0 0\n").unwrap().steal_per_mille, 0);
-    }
-
-    #[test]
-    fn a_poor_cpu_model() {
-        let text = "model name\t: QEMU Virtual CPU version 2.5+\nflags\t\t: fpu sse4_2 hypervisor\n";
-        let host = FakeHost::new(&[("/proc/cpuinfo", text)]);
-        let cpu = cpu(&Reader::new(&host)).get().cloned().unwrap();
-        assert_eq!(cpu.features, ["sse4_2"]);
-        assert!(cpu.missing_features.iter().any(|name| name == "aes"));
     }
 
     #[test]

@@ -32,14 +32,14 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     }
     let Some(policy) = policies(facts)?.first() else { return Ok(None) };
     // acpi-cpufreq by itself is the default of many kernels and healthy: only a choice that failed is told.
-    let Some(wanted) = facts.cpu.kernel_argument("amd_pstate") else { return Ok(None) };
+    let Some(wanted) = facts.kernel.argument("amd_pstate") else { return Ok(None) };
     if need(&policy.driver)? != "acpi-cpufreq" {
         return Ok(None);
     }
     let finding = |what: String| {
         Finding::new(Subject::Machine, what)
             .with(Evidence::of(&policy.driver).expected("amd-pstate or amd-pstate-epp"))
-            .with(Evidence::derived("/proc/cmdline", format!("amd_pstate={wanted}")))
+            .with(Evidence::part(&facts.kernel.command_line, format!("amd_pstate={wanted}")))
     };
     if wanted == "disable" {
         return Ok(Some(

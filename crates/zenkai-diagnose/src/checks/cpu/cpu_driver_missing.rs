@@ -53,9 +53,12 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 /// Who keeps the driver away.
 fn finish(facts: &Facts, finding: Finding) -> Finding {
     for (key, value) in [("cpufreq.off", "1"), ("intel_pstate", "disable")] {
-        if facts.cpu.kernel_argument(key) == Some(value) {
+        if facts.kernel.argument(key) == Some(value) {
             return finding
-                .with(Evidence::derived("/proc/cmdline", format!("{key}={value}")).expected("not given"))
+                .with(
+                    Evidence::part(&facts.kernel.command_line, format!("{key}={value}"))
+                        .expected("not given"),
+                )
                 .remedy(Remedy::Set(vec![Setting::kernel_argument(key, "")]));
         }
     }

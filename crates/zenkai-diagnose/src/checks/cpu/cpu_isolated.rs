@@ -36,9 +36,9 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
         format!("isolated: ordinary work has {} of {online} CPUs", online.saturating_sub(isolated.len())),
     )
     .with(Evidence::of(&facts.cpu.isolated).expected("empty, unless something is pinned there"));
-    finding = match facts.cpu.kernel_argument("isolcpus") {
+    finding = match facts.kernel.argument("isolcpus") {
         Some(list) => finding
-            .with(Evidence::derived("/proc/cmdline", format!("isolcpus={list}")))
+            .with(Evidence::part(&facts.kernel.command_line, format!("isolcpus={list}")))
             .remedy(Remedy::Set(vec![Setting::kernel_argument("isolcpus", "")])),
         None => finding
             .remedy(Remedy::Do("dissolve the isolated cpuset partition if nothing is pinned there".into())),

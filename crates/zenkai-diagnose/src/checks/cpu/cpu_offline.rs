@@ -32,7 +32,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Ok(hidden(facts));
     }
     let share = missing.len() * 4 >= present.len();
-    let settings = match cpu.kernel_argument("maxcpus") {
+    let settings = match facts.kernel.argument("maxcpus") {
         Some(_) => vec![Setting::kernel_argument("maxcpus", "")],
         None => missing
             .iter()
@@ -46,9 +46,10 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         .impact(if share { Impact::Large } else { Impact::Moderate })
         .remedy(Remedy::Set(settings))
         .because(format!("only {} of {} CPUs are online", online.len(), present.len()));
-    if let Some(limit) = cpu.kernel_argument("maxcpus") {
-        finding =
-            finding.with(Evidence::derived("/proc/cmdline", format!("maxcpus={limit}")).expected("no limit"));
+    if let Some(limit) = facts.kernel.argument("maxcpus") {
+        finding = finding.with(
+            Evidence::part(&facts.kernel.command_line, format!("maxcpus={limit}")).expected("no limit"),
+        );
     }
     Ok(Some(finding))
 }
@@ -60,7 +61,7 @@ fn explained_by_smt(facts: &Facts, missing: &CpuSet, online: &CpuSet) -> bool {
 
 /// CPUs beyond `nr_cpus=` are not even present; the kernel lists them as offline.
 fn hidden(facts: &Facts) -> Option<Finding> {
-    let limit = facts.cpu.kernel_argument("nr_cpus")?;
+    let limit = facts.kernel.argument("nr_cpus")?;
     let hidden = facts.cpu.offline.get()?.difference(facts.cpu.present.get()?);
     if hidden.is_empty() {
         return None;
@@ -68,7 +69,7 @@ fn hidden(facts: &Facts) -> Option<Finding> {
     let what = format!("hidden from the system by nr_cpus={limit}");
     Some(
         Finding::new(Subject::Cpus(hidden), what)
-            .with(Evidence::derived("/proc/cmdline", format!("nr_cpus={limit}")).expected("no limit"))
+            .with(Evidence::part(&facts.kernel.command_line, format!("nr_cpus={limit}")).expected("no limit"))
             .with(Evidence::of(&facts.cpu.offline))
             .remedy(Remedy::Set(vec![Setting::kernel_argument("nr_cpus", "")]))
             .because(format!("nr_cpus={limit} hides CPUs")),

@@ -37,10 +37,10 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
         .with(Evidence::of(control).expected("on"))
         .with(Evidence::of(&facts.cpu.online));
     for key in ["nosmt", "mitigations"] {
-        let given = facts.cpu.kernel_argument(key).filter(|value| key == "nosmt" || value.contains("nosmt"));
+        let given = facts.kernel.argument(key).filter(|value| key == "nosmt" || value.contains("nosmt"));
         if let Some(value) = given {
             let shown = if value.is_empty() { key.to_owned() } else { format!("{key}={value}") };
-            finding = finding.with(Evidence::derived("/proc/cmdline", shown));
+            finding = finding.with(Evidence::part(&facts.kernel.command_line, shown));
         }
     }
     Ok(Some(finding.remedy(Remedy::Do(

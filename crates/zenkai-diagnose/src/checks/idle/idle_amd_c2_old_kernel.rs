@@ -40,7 +40,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Err(Outcome::not_applicable(NOT_OURS));
     }
     let states = states(facts)?;
-    let release = need(&facts.idle.kernel_release)?;
+    let release = need(&facts.kernel.release)?;
     let by_port = |state: &&State| {
         state.description.text().is_some_and(|text| text.contains("IOPORT")) && !state.enabled_on().is_empty()
     };
@@ -66,10 +66,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
                 need(&state.name)?
             ),
         )
-        .with(
-            Evidence::of(&facts.idle.kernel_release)
-                .expected("6.0 or later, or a stable release with the fix"),
-        )
+        .with(Evidence::of(&facts.kernel.release).expected("6.0 or later, or a stable release with the fix"))
         .with(Evidence::of(&state.description))
         .remedy(Remedy::Do("install a newer kernel of the distribution".into())),
     ))

@@ -30,10 +30,10 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    if facts.cpu.kernel_argument("idle") == Some("poll") {
+    if facts.kernel.argument("idle") == Some("poll") {
         return Ok(Some(
             Finding::new(Subject::Machine, "idle=poll keeps every idle CPU in a loop at full power")
-                .with(Evidence::derived("/proc/cmdline", "idle=poll").expected("not given"))
+                .with(Evidence::part(&facts.kernel.command_line, "idle=poll").expected("not given"))
                 .remedy(Remedy::Set(vec![Setting::kernel_argument("idle", "")]))
                 .because("idle CPUs poll (idle=poll) and take the turbo away"),
         ));

@@ -29,14 +29,14 @@ fn run(facts: &Facts, context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
-    need(&facts.cpu.kernel_arguments)?;
+    need(&facts.kernel.command_line)?;
     if context.works_as(&[Workload::Latency, Workload::Hana]) {
         return Err(Outcome::not_applicable("such work rightly gives idle states up"));
     }
     let given: Vec<(&str, &str)> = LIMITS
         .iter()
         .filter_map(|(key, driver, unlimited)| {
-            let value = facts.cpu.kernel_argument(key)?;
+            let value = facts.kernel.argument(key)?;
             let limits = value.parse::<u32>().is_ok_and(|limit| limit < *unlimited);
             // The limit of one driver means nothing while another one is at work.
             let acts = driver.is_none_or(|driver| facts.idle.driver.text() == Some(driver));
@@ -47,8 +47,8 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     let mut finding =
         Finding::new(Subject::Machine, format!("{key}={value} keeps idle CPUs out of deeper states"));
     for (key, value) in &given {
-        finding =
-            finding.with(Evidence::derived("/proc/cmdline", format!("{key}={value}")).expected("not given"));
+        finding = finding
+            .with(Evidence::part(&facts.kernel.command_line, format!("{key}={value}")).expected("not given"));
     }
     finding = finding.with(Evidence::of(&facts.idle.driver));
     let settings = given.iter().map(|(key, _)| Setting::kernel_argument(*key, "")).collect();

@@ -32,7 +32,8 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     }
     let Some((cpu, devices)) = crowded(facts) else { return Ok(None) };
     let names: Vec<String> = devices.iter().map(|device| device.device.clone()).collect();
-    let running = facts.irq.irqbalance_in_run.value() == Some(true);
+    let irqbalance = facts.services.service("irqbalance");
+    let running = irqbalance.is_some_and(|service| service.running.value() == Some(true));
     let remedy = if running {
         Remedy::Do("irqbalance is here but does not help: see its log, and whether the interrupts are banned or bound by hand".into())
     } else {
@@ -40,7 +41,10 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     };
     Ok(Some(
         Finding::new(Subject::Devices(names), format!("all queues interrupt CPU {cpu} only, of {cpus} CPUs"))
-            .with(Evidence::of(&facts.irq.irqbalance_in_run).expected(true))
+            .with(Evidence::part(
+                &facts.services.present,
+                if running { "irqbalance is running" } else { "irqbalance is not running" },
+            ))
             .with(Evidence::derived(
                 facts.irq.interrupts.source(),
                 format!("busiest CPU of every queue: {cpu}"),
@@ -82,7 +86,8 @@ mod tests {
         let finding = &found(&super::CHECK, two_devices(0))[0];
         assert_eq!(finding.subject.to_string(), "eth0, nvme0");
         assert!(matches!(&finding.remedy, Remedy::Set(_)));
-        let running = two_devices(0).file("/run/irqbalance/irqbalance1.sock", "");
+        let unit = "/sys/fs/cgroup/system.slice/irqbalance.service/cgroup.procs";
+        let running = two_devices(0).file(unit, "812\n");
         assert!(matches!(&found(&super::CHECK, running)[0].remedy, Remedy::Do(_)));
         assert_eq!(found(&super::CHECK, two_devices(3)), [], "each on its own is another finding");
     }

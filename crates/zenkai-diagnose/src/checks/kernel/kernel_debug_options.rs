@@ -70,7 +70,8 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         .filter(|(key, on)| line.argument(key).is_some_and(|value| on.contains(&value.unwrap_or(""))));
     let arguments: Vec<&str> = slub.into_iter().chain(others.map(|(key, _)| key)).collect();
     if !arguments.is_empty() {
-        evidence.push(Evidence::derived("/proc/cmdline", arguments.join(" ")).expected("none of them"));
+        evidence
+            .push(Evidence::part(&facts.kernel.command_line, arguments.join(" ")).expected("none of them"));
         reasons.push(format!("was told to check memory ({})", arguments.join(", ")));
     }
     if reasons.is_empty() {

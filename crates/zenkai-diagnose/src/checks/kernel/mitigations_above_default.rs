@@ -60,7 +60,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Ok(None);
     }
     let asked = asked.join(" ");
-    evidence.insert(0, Evidence::derived("/proc/cmdline", &asked).expected("none of them"));
+    evidence.insert(0, Evidence::part(&facts.kernel.command_line, &asked).expected("none of them"));
     let finding =
         Finding::new(Subject::Machine, format!("mitigations are stronger than the default: {asked}"));
     let remedy = format!(

@@ -31,7 +31,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     // Every loss is two changes.
     let losses = *need(&card.interface.carrier_changes)? / 2;
-    let days = *need(&facts.net.uptime_s)? / DAY_S + 1;
+    let days = *need(&facts.kernel.uptime_s)? / DAY_S + 1;
     if losses < LEAST || losses < days {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
             format!("the link was lost {losses} times in at most {days} days"),
         )
         .with(Evidence::of(&card.interface.carrier_changes))
-        .with(Evidence::of(&facts.net.uptime_s))
+        .with(Evidence::of(&facts.kernel.uptime_s))
         .remedy(work_on_device(
             facts,
             "check cable, module and switch port, and whether something restarts the interface",

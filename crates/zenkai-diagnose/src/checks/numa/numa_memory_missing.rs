@@ -29,7 +29,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let numa = &facts.numa;
     let nodes = need(&numa.nodes)?;
     // Within one socket it may be the chip's design: two of the four dies of a Threadripper 2990WX have none.
-    if nodes.len() < 2 || need(&numa.sockets)?.len() < 2 {
+    if nodes.len() < 2 || need(&facts.cpu.topology.packages)?.len() < 2 {
         return Err(Outcome::not_applicable("one socket"));
     }
     let mut empty = Vec::new();
@@ -54,15 +54,11 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::findings;
+    use crate::checks::testing::{cpu_info, findings};
 
     fn fires(totals: &[u64], sockets: bool) -> bool {
-        let cpu = "/sys/devices/system/cpu";
-        let mut files = vec![(format!("{cpu}/online"), "0-1\n".to_owned())];
-        let packages: &[(u32, &str)] = if sockets { &[(0, "0"), (1, "1")] } else { &[(0, "0-1")] };
-        files.extend(packages.iter().map(|(first, cpus)| {
-            (format!("{cpu}/cpu{first}/topology/package_cpus_list"), (*cpus).to_owned())
-        }));
+        let sockets: &[&str] = if sockets { &["0", "1"] } else { &["0-1"] };
+        let mut files = vec![("/proc/cpuinfo".to_owned(), cpu_info(sockets, ""))];
         for (node, total) in totals.iter().enumerate() {
             let dir = format!("/sys/devices/system/node/node{node}");
             let field = |name: &str, value: u64| format!("Node {node} {name}: {value} kB\n");

@@ -30,7 +30,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Err(Outcome::not_applicable("the hypervisor shows its own picture of the nodes"));
     }
     let numa = &facts.numa;
-    let sockets = need(&numa.sockets)?.len();
+    let sockets = need(&facts.cpu.topology.packages)?.len();
     if sockets < 2 {
         return Err(Outcome::not_applicable("one socket"));
     }
@@ -39,18 +39,18 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     }
     let nodes = need(&numa.nodes)?.len();
     // Another check tells of NUMA that was switched off in the kernel.
-    if nodes != 1 || numa.command_line.text() == Some("off") {
+    if nodes != 1 || facts.kernel.argument("numa") == Some("off") {
         return Ok(None);
     }
     // Sockets behind one front-side bus really have memory at one distance.
-    if !*need(&numa.own_memory_controller)? {
+    if !*need(&facts.cpu.owns_memory_controller())? {
         return Err(Outcome::not_applicable("these CPUs share one memory controller"));
     }
     let advice = "switch node interleaving off (or NUMA on; NPS1 or more on EPYC)";
     Ok(Some(
         Finding::new(Subject::Machine, format!("{sockets} sockets appear as one node"))
             .with(Evidence::derived(numa.nodes.source(), "1 node").expected(format!("{sockets} or more")))
-            .with(Evidence::derived(numa.sockets.source(), format!("{sockets} sockets")))
+            .with(Evidence::derived(facts.cpu.topology.packages.source(), format!("{sockets} sockets")))
             .remedy(Remedy::Firmware(advice.to_owned()))
             .because("the firmware interleaves memory over the sockets"),
     ))
@@ -58,15 +58,12 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::findings;
+    use crate::checks::testing::{cpu_info, findings};
 
     fn fires(flags: &str, nodes: u32, more: &[(&str, &str)]) -> bool {
-        let cpu = "/sys/devices/system/cpu";
         let mut files = vec![
-            ("/proc/cpuinfo".to_owned(), format!("flags\t\t: fpu {flags}\n")),
-            (format!("{cpu}/online"), "0-3\n".to_owned()),
-            (format!("{cpu}/cpu0/topology/package_cpus_list"), "0-1\n".to_owned()),
-            (format!("{cpu}/cpu2/topology/package_cpus_list"), "2-3\n".to_owned()),
+            ("/proc/cpuinfo".to_owned(), cpu_info(&["0-1", "2-3"], flags)),
+            ("/sys/devices/system/cpu/online".to_owned(), "0-3\n".to_owned()),
         ];
         files.extend(
             (0..nodes).map(|node| (format!("/sys/devices/system/node/node{node}/cpulist"), "0\n".to_owned())),

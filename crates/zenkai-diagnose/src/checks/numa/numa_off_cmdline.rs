@@ -25,10 +25,13 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    let numa = &facts.numa;
-    let value = need(&numa.command_line)?;
-    let sockets = need(&numa.sockets)?.len();
-    if value != "off" || sockets < 2 {
+    let line = &facts.kernel.command_line;
+    need(line)?;
+    if facts.kernel.argument("numa") != Some("off") {
+        return Ok(None);
+    }
+    let sockets = need(&facts.cpu.topology.packages)?.len();
+    if sockets < 2 {
         return Ok(None);
     }
     Ok(Some(
@@ -36,8 +39,8 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
             Subject::Machine,
             format!("{sockets} sockets are treated as if all memory were equally near"),
         )
-        .with(Evidence::derived(numa.command_line.source(), "numa=off"))
-        .with(Evidence::derived(numa.sockets.source(), format!("{sockets} sockets")))
+        .with(Evidence::part(line, "numa=off"))
+        .with(Evidence::derived(facts.cpu.topology.packages.source(), format!("{sockets} sockets")))
         .remedy(Remedy::Set(vec![Setting::kernel_argument("numa", "")]))
         .because("NUMA is switched off"),
     ))
@@ -45,17 +48,13 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 
 #[cfg(test)]
 mod tests {
-    use crate::checks::testing::findings;
+    use crate::checks::testing::{cpu_info, findings};
 
     fn fires(line: &str, sockets: &[&str]) -> bool {
-        let mut files = vec![
+        let files = [
             ("/proc/cmdline".to_owned(), line.to_owned()),
-            ("/sys/devices/system/cpu/online".to_owned(), "0-3\n".to_owned()),
+            ("/proc/cpuinfo".to_owned(), cpu_info(sockets, "")),
         ];
-        files.extend(sockets.iter().map(|cpus| {
-            let first = &cpus[..1];
-            (format!("/sys/devices/system/cpu/cpu{first}/topology/package_cpus_list"), (*cpus).to_owned())
-        }));
         !findings(&super::CHECK, &files).is_empty()
     }
 

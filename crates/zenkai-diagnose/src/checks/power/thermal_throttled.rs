@@ -67,7 +67,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         }
         Err(outcome) => return Err(outcome),
     };
-    let uptime = *need(&facts.thermal.uptime_seconds)?;
+    let uptime = *need(&facts.kernel.uptime_s)?;
     let all = facts.cpu.online.get().cloned().unwrap_or_default();
     let core = (throttle.throttled_cpus.clone(), &throttle.core_time_ms, &throttle.core_events);
     let packages = throttle

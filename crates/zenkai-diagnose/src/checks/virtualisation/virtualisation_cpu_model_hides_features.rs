@@ -1,6 +1,6 @@
 //! A virtual CPU model without features that software could use.
 
-use zenkai_facts::{Facts, virtualisation::GuestCpu};
+use zenkai_facts::Facts;
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
@@ -23,29 +23,40 @@ pub(super) static CHECK: Check = Check {
 const MADE_UP: [&str; 4] =
     ["QEMU Virtual CPU", "Common KVM processor", "Common 32-bit KVM processor", "QEMU TCG CPU"];
 
+/// Features that common CPU models of hypervisors hide.
+const FEATURES: [&str; 10] =
+    ["sse4_2", "x2apic", "popcnt", "tsc_deadline_timer", "aes", "avx", "pcid", "avx2", "bmi2", "invpcid"];
+
 fn run(facts: &Facts, _context: Context) -> Judgement {
     judge(facts).into()
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    let reading = &facts.virtualisation.guest_cpu;
-    let cpu = need(reading)?;
-    let made_up = MADE_UP.iter().any(|name| cpu.model_name.starts_with(name));
-    let hidden = hidden(cpu);
-    let what = if made_up && !cpu.missing_features.is_empty() {
-        format!("the CPU model is made up and lacks {}", cpu.missing_features.join(", "))
+    if !need(&facts.virtualisation.kind)?.is_guest() {
+        return Err(Outcome::not_applicable("not a guest"));
+    }
+    let (cpu, flags) = (&facts.cpu, need(&facts.cpu.flags)?);
+    if !cpu.is_intel() && !cpu.is_amd() {
+        return Err(Outcome::not_applicable("the features are those of x86 CPUs"));
+    }
+    let model_name = need(&cpu.model_name)?;
+    let (features, missing): (Vec<&str>, Vec<&str>) = FEATURES.iter().partition(|name| flags.has(name));
+    let made_up = MADE_UP.iter().any(|name| model_name.starts_with(name));
+    let hidden = hidden(cpu.is_intel(), &features, &missing);
+    let what = if made_up && !missing.is_empty() {
+        format!("the CPU model is made up and lacks {}", missing.join(", "))
     } else if !hidden.is_empty() {
         format!("the CPU lacks {}, which every real CPU of its kind has", hidden.join(", "))
     } else {
         return Ok(None);
     };
-    let costly = cpu.missing_features.iter().any(|name| name == "aes" || name == "avx2");
+    let costly = missing.contains(&"aes") || missing.contains(&"avx2");
     let advice = "give the guest the host's CPU (`host-passthrough`, `-cpu host`) or the newest model all hosts share \
                   (`x86-64-v3`)";
     Ok(Some(
         Finding::new(Subject::Machine, what)
-            .with(Evidence::derived(reading.source(), &cpu.model_name))
-            .with(Evidence::derived(reading.source(), format!("has {}", cpu.features.join(" "))))
+            .with(Evidence::of(&cpu.model_name))
+            .with(Evidence::part(&cpu.flags, format!("has {}", features.join(" "))))
             .impact(if costly { Impact::Moderate } else { Impact::Small })
             .remedy(Remedy::Hypervisor(advice.to_owned())),
     ))
@@ -53,15 +64,14 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 
 /// What is missing although a newer feature is there: AVX2 came after AES, POPCNT and SSE 4.2 on every maker's
 /// CPUs, and on Intel's with PCID and INVPCID.
-fn hidden(cpu: &GuestCpu) -> Vec<&str> {
-    if !cpu.features.iter().any(|name| name == "avx2") {
+fn hidden<'n>(intel: bool, features: &[&str], missing: &[&'n str]) -> Vec<&'n str> {
+    if !features.contains(&"avx2") {
         return Vec::new();
     }
     let always = ["aes", "popcnt", "sse4_2"];
     let on_intel = ["pcid", "invpcid"];
-    let intel = cpu.model_name.contains("Intel");
     let expected = |name: &str| always.contains(&name) || (intel && on_intel.contains(&name));
-    cpu.missing_features.iter().map(String::as_str).filter(|name| expected(name)).collect()
+    missing.iter().copied().filter(|name| expected(name)).collect()
 }
 
 #[cfg(test)]
@@ -69,7 +79,10 @@ mod tests {
     use crate::checks::testing::findings;
 
     fn fires(model: &str, flags: &str) -> bool {
-        let text = format!("processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu hypervisor {flags}\n");
+        let vendor = if model.starts_with("AMD") { "AuthenticAMD" } else { "GenuineIntel" };
+        let text = format!(
+            "processor\t: 0\nvendor_id\t: {vendor}\nmodel name\t: {model}\nflags\t\t: fpu hypervisor {flags}\n"
+        );
         !findings(&super::CHECK, &[("/proc/cpuinfo", text)]).is_empty()
     }
 
