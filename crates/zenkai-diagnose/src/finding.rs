@@ -53,6 +53,17 @@ impl Evidence {
         Self { source: reading.source().to_owned(), value, expected: None, known }
     }
 
+    /// Evidence from a switch, as its file shows it: `Y` or `N` for a module's parameter, else `1` or `0`.
+    pub fn of_switch(reading: &Observed<bool>) -> Self {
+        let letters = reading.source().contains("/parameters/");
+        Self::of(&reading.clone().map(|on| match (on, letters) {
+            (true, true) => "Y",
+            (false, true) => "N",
+            (true, false) => "1",
+            (false, false) => "0",
+        }))
+    }
+
     /// One part of a reading that holds more: a line of a file, a field of an answer.
     pub fn part<T>(reading: &Observed<T>, value: impl ToString) -> Self {
         Self { known: reading.get().is_some(), ..Self::derived(reading.source(), value) }
@@ -228,6 +239,13 @@ fn is_zero(count: &usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_switch_is_shown_as_its_file_shows_it() {
+        let shown = |path: &str, on| Evidence::of_switch(&Observed::known(path, on)).value;
+        assert_eq!(shown("/sys/module/zswap/parameters/enabled", true), "Y");
+        assert_eq!(shown("/proc/sys/kernel/nmi_watchdog", false), "0");
+    }
 
     #[test]
     fn the_same_of_many_is_told_once() {

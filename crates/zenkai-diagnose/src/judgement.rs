@@ -50,8 +50,9 @@ impl Unjudged {
             Reason::Denied => RUN_AS_ROOT.to_owned(),
             Reason::NotRecorded => "make the capture again with this version of zenkai".to_owned(),
             Reason::NotAsked(_) => "ask for it".to_owned(),
+            // Registers are only asked of CPUs that are not a hypervisor's.
             Reason::Absent if source.starts_with("msr ") => "modprobe msr (as root)".to_owned(),
-            Reason::Absent => "nothing: this kernel does not offer it".to_owned(),
+            Reason::Absent => "nothing on this machine: its kernel or hardware does not have it".to_owned(),
             Reason::NotApplicable(_) | Reason::Malformed(_) | Reason::Failed(_) => {
                 "please report it, with a capture".to_owned()
             }
@@ -86,6 +87,13 @@ pub fn need<T>(reading: &Observed<T>) -> Result<&T, Outcome> {
         Reason::NotApplicable(why) => Outcome::NotApplicable(why.clone()),
         other => Outcome::Unjudged(Unjudged::new(reading.source(), other)),
     })
+}
+
+/// The value; where the kernel or the machine does not have it, the question does not apply, for this reason.
+///
+/// Most of what is absent cannot be made readable by anyone, so that "could not be judged" would only be noise.
+pub fn need_or_not_applicable<'a, T>(reading: &'a Observed<T>, why_absent: &str) -> Result<&'a T, Outcome> {
+    if reading.is_absent() { Err(Outcome::not_applicable(why_absent)) } else { need(reading) }
 }
 
 /// Everything one check has to say: several subjects may be judged differently, and one unreadable disk must not
@@ -175,6 +183,10 @@ mod tests {
         assert_eq!(judgement.judged, 2);
         assert!(judgement.unjudged[0].needs_root());
         assert_eq!(judgement.not_applicable.as_deref(), Some("a guest"));
+        let absent = Observed::<u64>::unavailable("/e", Reason::Absent);
+        assert!(matches!(need(&absent), Err(Outcome::Unjudged(_))));
+        assert_eq!(need_or_not_applicable(&absent, "no e"), Err(Outcome::not_applicable("no e")));
+        assert_eq!(need_or_not_applicable(&readings[0], "no a"), Ok(&1));
         let none = Judgement::each(Vec::<u8>::new(), |_| Ok(None));
         assert!(none.not_applicable.is_some());
     }

@@ -19,6 +19,6 @@ pub use checks::clock::ghz;
 pub use context::{Context, Workload};
 pub use diagnosis::{CheckId, Diagnosis, Exempt, Reported, Selection, UnjudgedCheck, diagnose};
 pub use finding::{Evidence, Finding, Impact, Remedy, Subject};
-pub use judgement::{Judgement, Outcome, Unjudged, need};
+pub use judgement::{Judgement, Outcome, Unjudged, need, need_or_not_applicable};
 pub use policy::{Policy, PolicyError};
 pub use verdict::{Resource, Verdict};

@@ -9,7 +9,7 @@ mod uncore;
 
 use serde::Serialize;
 
-use crate::{CpuSet, Observed, Reader, Reason, reader::join};
+use crate::{CpuSet, Observed, Reader, reader::join};
 
 pub use cache::Cache;
 pub use frequency::{AmdPstate, Cppc, Frequency, IntelPstate, Policy};
@@ -134,20 +134,6 @@ fn nohz_full(reader: &Reader<'_>) -> Observed<CpuSet> {
         "(null)" => Ok(CpuSet::default()),
         list => list.parse(),
     })
-}
-
-/// The value, unless it is the kernel's way of saying that there is none.
-pub(crate) fn applicable<T>(
-    reading: Observed<T>,
-    is_none: impl FnOnce(&T) -> bool,
-    why: &str,
-) -> Observed<T> {
-    match reading.get() {
-        Some(value) if is_none(value) => {
-            Observed::unavailable(reading.source(), Reason::NotApplicable(why.to_owned()))
-        }
-        _ => reading,
-    }
 }
 
 #[cfg(test)]

@@ -138,6 +138,25 @@ impl<T> Observed<T> {
         Observed { source: self.source, outcome }
     }
 
+    /// This reading, unless its value is one that stands for "there is none": then it does not apply, for this reason.
+    #[must_use]
+    pub fn unless(self, is_none: impl FnOnce(&T) -> bool, why: &str) -> Self {
+        let outcome = match self.outcome {
+            Ok(value) if is_none(&value) => Err(Reason::NotApplicable(why.to_owned())),
+            other => other,
+        };
+        Self { source: self.source, outcome }
+    }
+
+    /// This reading, except that one way of failing is an answer: then it does not apply, for this reason.
+    #[must_use]
+    pub fn not_applicable_when(self, answers: impl FnOnce(&Reason) -> bool, why: &str) -> Self {
+        let outcome = self
+            .outcome
+            .map_err(|reason| if answers(&reason) { Reason::NotApplicable(why.to_owned()) } else { reason });
+        Self { source: self.source, outcome }
+    }
+
     /// This reading, or the other one when this has no value.
     #[must_use]
     pub fn or_else(self, other: impl FnOnce() -> Self) -> Self {
@@ -179,6 +198,17 @@ impl<T: Serialize> Serialize for Observed<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_answers_mean_that_there_is_none() {
+        let why = Some(&Reason::NotApplicable("none".into())).cloned();
+        assert_eq!(Observed::known("/a", 0).unless(|value| *value == 0, "none").reason().cloned(), why);
+        assert_eq!(Observed::known("/a", 1).unless(|value| *value == 0, "none").value(), Some(1));
+        let absent = || Observed::<u64>::unavailable("/a", Reason::Absent);
+        let is_absent = |reason: &Reason| *reason == Reason::Absent;
+        assert_eq!(absent().not_applicable_when(is_absent, "none").reason().cloned(), why);
+        assert!(absent().not_applicable_when(|reason| *reason == Reason::Denied, "none").is_absent());
+    }
 
     #[test]
     fn absence_is_data() {

@@ -72,7 +72,13 @@ impl FakeHost {
     /// Adds or replaces a file.
     #[must_use]
     pub fn file(self, path: &str, content: &str) -> Self {
-        self.state().capture.record_read(path, &Ok(content.as_bytes().to_vec()));
+        self.bytes(path, content.as_bytes())
+    }
+
+    /// Adds or replaces a file that is no text.
+    #[must_use]
+    pub fn bytes(self, path: &str, content: &[u8]) -> Self {
+        self.state().capture.record_read(path, &Ok(content.to_vec()));
         self
     }
 

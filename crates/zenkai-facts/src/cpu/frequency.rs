@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use super::{CPU_DIR, Group, UncoreDomain, applicable, per_cpu, uncore};
+use super::{CPU_DIR, Group, UncoreDomain, per_cpu, uncore};
 use crate::{CpuSet, Observed, Reader, Reason, reader::join};
 
 /// The clock and who steers it.
@@ -121,9 +121,8 @@ pub(super) fn observe(reader: &Reader<'_>, online: &CpuSet) -> Frequency {
 fn policy(reader: &Reader<'_>, dir: &str, number: u32) -> Policy {
     let dir = join(dir, format_args!("policy{number}"));
     let file = |name: &str| join(&dir, name);
-    let khz = |name: &str| {
-        applicable(reader.number(&file(name)), |khz: &u64| *khz == 0, "the driver does not know it")
-    };
+    let khz =
+        |name: &str| reader.number(&file(name)).unless(|khz: &u64| *khz == 0, "the driver does not know it");
     let governor = reader.text(&file("scaling_governor"));
     Policy {
         number,
@@ -185,7 +184,7 @@ fn energy_perf_bias(reader: &Reader<'_>, cpu: u32) -> Observed<u32> {
 fn cppc(reader: &Reader<'_>, cpu: u32) -> Cppc {
     let number = |name: &str| {
         let path = join(CPU_DIR, format_args!("cpu{cpu}/acpi_cppc/{name}"));
-        applicable(reader.number(&path), |value: &u64| *value == 0, "the firmware does not tell")
+        reader.number(&path).unless(|value: &u64| *value == 0, "the firmware does not tell")
     };
     Cppc {
         highest_perf: number("highest_perf"),

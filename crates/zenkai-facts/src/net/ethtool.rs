@@ -280,21 +280,15 @@ pub(super) fn observe(reader: &Reader<'_>, name: &str) -> Ethtool {
 }
 
 /// A driver that does not have what is asked for says `EOPNOTSUPP`: that is an answer, not a failure.
-fn ask<T: Clone>(
+fn ask<T>(
     reader: &Reader<'_>,
     name: &str,
     request: EthtoolRequest,
     read: impl FnOnce(&Reply) -> Option<T>,
 ) -> Observed<T> {
     let query = Query::Ethtool { device: name.to_owned(), request };
-    let reading = reader.query(&query, read);
-    match reading.reason() {
-        Some(Reason::Failed(errno)) if errno == "EOPNOTSUPP" => Observed::unavailable(
-            reading.source(),
-            Reason::NotApplicable("this driver does not offer it".into()),
-        ),
-        _ => reading,
-    }
+    let unsupported = |reason: &Reason| *reason == Reason::Failed("EOPNOTSUPP".to_owned());
+    reader.query(&query, read).not_applicable_when(unsupported, "this driver does not offer it")
 }
 
 fn driver(text: &str) -> DriverInfo {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{Observed, Reader, cpu::applicable, reader::join};
+use crate::{Observed, Reader, reader::join};
 
 const DIR: &str = "/sys/class/powercap";
 
@@ -70,7 +70,7 @@ fn constraint(reader: &Reader<'_>, dir: &str, number: u32) -> Option<Constraint>
     Some(Constraint {
         name,
         limit_uw: reader.number(&file("power_limit_uw")),
-        max_uw: applicable(max_uw, |value: &u64| *value == 0, "the hardware does not tell"),
+        max_uw: max_uw.unless(|value: &u64| *value == 0, "the hardware does not tell"),
         window_us: reader.number(&file("time_window_us")),
     })
 }

@@ -51,7 +51,7 @@ fn judge(disk: &Disk, context: Context) -> Result<Option<Finding>, Outcome> {
         return Ok(None);
     };
     let finding = Finding::new(Subject::device(&disk.name), what)
-        .with(Evidence::of(&disk.queue.rotational.clone().map(u8::from)).expected(0));
+        .with(Evidence::of_switch(&disk.queue.rotational).expected(0));
     let finding = if named_flash { finding.with(Evidence::of(&disk.model)) } else { finding };
     Ok(Some(
         finding

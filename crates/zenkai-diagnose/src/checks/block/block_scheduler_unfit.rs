@@ -70,7 +70,7 @@ fn judge(disk: &Disk, context: Context) -> Result<Option<Finding>, Outcome> {
     Ok(verdict.map(|(better, why, impact)| {
         Finding::new(Subject::device(&disk.name), format!("scheduler {current} {why}"))
             .with(Evidence::of(&disk.queue.scheduler.clone().map(|choice| choice.current)).expected(better))
-            .with(Evidence::of(&disk.queue.rotational.clone().map(u8::from)))
+            .with(Evidence::of_switch(&disk.queue.rotational))
             .impact(impact)
             .remedy(Remedy::Set(vec![Setting::attribute(disk.queue.scheduler.source(), better)]))
     }))

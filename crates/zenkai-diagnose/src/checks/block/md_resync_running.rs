@@ -7,7 +7,8 @@ use zenkai_facts::{
 
 use super::shared::each_array;
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -30,10 +31,9 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(disk: &Disk, md: &Md) -> Result<Option<Finding>, Outcome> {
     // Levels without redundancy have nothing to synchronise and no such file.
-    if md.sync_action.is_absent() {
-        return Err(Outcome::not_applicable("arrays of this level are never synchronised"));
-    }
-    let what = match need(&md.sync_action)?.as_str() {
+    let what = match need_or_not_applicable(&md.sync_action, "arrays of this level are never synchronised")?
+        .as_str()
+    {
         "resync" => "members are being made equal",
         "recover" => "a member is being rebuilt",
         "check" => "all data is being checked",

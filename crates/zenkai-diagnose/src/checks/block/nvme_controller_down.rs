@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, block::Nvme};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -20,10 +21,9 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    if facts.block.nvme.is_absent() {
-        return Outcome::not_applicable("there is no NVMe here").into();
-    }
-    need(&facts.block.nvme).map(|controllers| Judgement::each(controllers, judge)).into()
+    need_or_not_applicable(&facts.block.nvme, "there is no NVMe here")
+        .map(|controllers| Judgement::each(controllers, judge))
+        .into()
 }
 
 fn judge(controller: &Nvme) -> Result<Option<Finding>, Outcome> {

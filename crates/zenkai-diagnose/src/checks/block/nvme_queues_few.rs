@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, block::Nvme};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -23,10 +24,7 @@ pub(super) static CHECK: Check = Check {
 const CPUS_PER_QUEUE: usize = 8;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
-    if facts.block.nvme.is_absent() {
-        return Outcome::not_applicable("there is no NVMe here").into();
-    }
-    need(&facts.block.nvme)
+    need_or_not_applicable(&facts.block.nvme, "there is no NVMe here")
         .map(|controllers| Judgement::each(controllers, |controller| judge(facts, controller)))
         .into()
 }

@@ -4,7 +4,8 @@ use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -26,10 +27,8 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let schemata = &facts.cpu.resctrl_schemata;
-    if schemata.is_absent() {
-        return Err(Outcome::not_applicable("resctrl is not mounted, so nothing limits bandwidth or cache"));
-    }
-    let lines = need(schemata)?;
+    let lines =
+        need_or_not_applicable(schemata, "resctrl is not mounted, so nothing limits bandwidth or cache")?;
     let Some((line, lowest)) =
         lines.iter().filter_map(|line| Some((line, lowest_share(line)?))).min_by_key(|(_, share)| *share)
     else {

@@ -6,6 +6,7 @@ use super::shared::{NEARLY_ALL, ghz, policies, ratio};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -26,10 +27,8 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts, policy: &Policy) -> Result<Option<Finding>, Outcome> {
-    if policy.bios_limit_khz.is_absent() {
-        return Err(Outcome::not_applicable("this driver takes no limit from the firmware"));
-    }
-    let limit = *need(&policy.bios_limit_khz)?;
+    let limit =
+        *need_or_not_applicable(&policy.bios_limit_khz, "this driver takes no limit from the firmware")?;
     // The table is what the firmware itself offers. Without it AMD's maximum would count boost, which no limit does.
     let highest = match policy.table_max_khz.value() {
         Some(highest) => highest,

@@ -7,6 +7,7 @@ use super::shared::has_preference;
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -31,13 +32,12 @@ const NEEDS_PERFORMANCE: &str = "E5-2687W v4";
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let bias = &facts.cpu.frequency.energy_perf_bias;
-    if bias.is_absent() {
-        return Outcome::not_applicable("these CPUs have no bias that the system could set").into();
-    }
     if has_preference(facts) {
         return Outcome::not_applicable("the energy-performance preference decides on these CPUs").into();
     }
-    need(bias).map(|groups| Judgement::each(groups, |group| judge(facts, group))).into()
+    need_or_not_applicable(bias, "these CPUs have no bias that the system could set")
+        .map(|groups| Judgement::each(groups, |group| judge(facts, group)))
+        .into()
 }
 
 fn judge(facts: &Facts, group: &Group<u32>) -> Result<Option<Finding>, Outcome> {

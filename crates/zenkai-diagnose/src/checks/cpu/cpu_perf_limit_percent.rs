@@ -6,7 +6,8 @@ use zenkai_tune::Setting;
 use super::shared::policies;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -29,10 +30,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     policies(facts)?;
     let limit = &facts.cpu.frequency.intel_pstate.max_perf_percent;
-    if limit.is_absent() {
-        return Err(Outcome::not_applicable("intel_pstate does not steer these CPUs"));
-    }
-    let percent = *need(limit)?;
+    let percent = *need_or_not_applicable(limit, "intel_pstate does not steer these CPUs")?;
     if percent >= 100 {
         return Ok(None);
     }

@@ -3,7 +3,8 @@
 use zenkai_facts::Facts;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -25,11 +26,11 @@ fn run(facts: &Facts, context: Context) -> Judgement {
 
 fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     let control = &facts.cpu.smt_control;
-    if control.is_absent() {
-        return Err(Outcome::not_applicable("this kernel does not switch SMT"));
-    }
     // HPC and latency guides commonly switch it off.
-    let switched_off = matches!(need(control)?.as_str(), "off" | "forceoff");
+    let switched_off = matches!(
+        need_or_not_applicable(control, "this kernel does not switch SMT")?.as_str(),
+        "off" | "forceoff"
+    );
     if !switched_off || context.works_as(&[Workload::Hpc, Workload::Latency]) {
         return Ok(None);
     }

@@ -44,7 +44,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 fn off(subject: Subject, reading: &Observed<bool>, wanted: &str) -> Finding {
     let switch = reading.source().rsplit('/').next().unwrap_or_default();
     Finding::new(subject, format!("turbo is switched off ({switch})"))
-        .with(Evidence::of(&reading.clone().map(u8::from)).expected(wanted))
+        .with(Evidence::of_switch(reading).expected(wanted))
         .remedy(Remedy::Set(vec![Setting::attribute(reading.source(), wanted)]))
         .because("turbo is switched off")
 }

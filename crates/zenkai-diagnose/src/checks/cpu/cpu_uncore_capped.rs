@@ -7,6 +7,7 @@ use super::shared::{NEARLY_ALL, ghz, ratio};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -24,10 +25,9 @@ pub(super) static CHECK: Check = Check {
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let domains = &facts.cpu.frequency.uncore;
-    if domains.is_absent() {
-        return Outcome::not_applicable("this kernel or CPU has no uncore clock that could be set").into();
-    }
-    need(domains).map(|list| Judgement::each(list, judge)).into()
+    need_or_not_applicable(domains, "this kernel or CPU has no uncore clock that could be set")
+        .map(|list| Judgement::each(list, judge))
+        .into()
 }
 
 fn judge(domain: &UncoreDomain) -> Result<Option<Finding>, Outcome> {

@@ -7,7 +7,7 @@ use zenkai_facts::{
     idle::{LatencyLimit, NO_LATENCY_LIMIT_US, State},
 };
 
-use crate::{Evidence, Outcome, need};
+use crate::{Evidence, Outcome, need, need_or_not_applicable};
 
 /// A limit on the wake-up latency that somebody holds now, for some CPUs or all.
 pub(super) struct Held {
@@ -46,10 +46,7 @@ pub(super) fn held_limits(facts: &Facts) -> Vec<Held> {
 /// Whether the limit for all CPUs could be seen: only root may.
 pub(super) fn limits_are_readable(facts: &Facts) -> Result<(), Outcome> {
     let limit = &facts.idle.latency_limit_us;
-    if limit.is_absent() {
-        return Err(Outcome::not_applicable("this kernel takes no latency limits"));
-    }
-    need(limit).map(|_| ())
+    need_or_not_applicable(limit, "this kernel takes no latency limits").map(|_| ())
 }
 
 /// The idle states, when somebody here chooses between them.

@@ -2,9 +2,9 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -28,7 +28,7 @@ fn run(facts: &Facts, context: Context) -> Judgement {
 
 fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.pressure.cpu;
-    let pressure = shared::need_or(reading, "this kernel does not account pressure")?;
+    let pressure = need_or_not_applicable(reading, "this kernel does not account pressure")?;
     let some = pressure.some.map_or(0.0, |stall| stall.avg300_percent);
     // Filling all CPUs is what computing is for.
     if some < SOME_PERCENT || context.works_as(&[Workload::Hpc]) {

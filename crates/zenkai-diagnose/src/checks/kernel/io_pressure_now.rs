@@ -2,8 +2,10 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem};
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -26,7 +28,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.pressure.io;
-    let pressure = shared::need_or(reading, "this kernel does not account pressure")?;
+    let pressure = need_or_not_applicable(reading, "this kernel does not account pressure")?;
     let full = pressure.full.map_or(0.0, |stall| stall.avg300_percent);
     if full < FULL_PERCENT {
         return Ok(None);

@@ -3,8 +3,10 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem};
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -25,12 +27,12 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.tracing.bpf_statistics;
-    if !*shared::need_or(reading, "this kernel does not measure BPF programs")? {
+    if !*need_or_not_applicable(reading, "this kernel does not measure BPF programs")? {
         return Ok(None);
     }
     Ok(Some(
         Finding::new(Subject::Machine, "the kernel measures each run of each BPF program")
-            .with(Evidence::of(&shared::as_shown(reading)).expected("0"))
+            .with(Evidence::of_switch(reading).expected("0"))
             .remedy(Remedy::Set(vec![Setting::sysctl("kernel.bpf_stats_enabled", "0")])),
     ))
 }

@@ -2,8 +2,10 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem};
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -24,12 +26,12 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.fips;
-    if !*shared::need_or(reading, "this kernel has no FIPS mode")? {
+    if !*need_or_not_applicable(reading, "this kernel has no FIPS mode")? {
         return Ok(None);
     }
     Ok(Some(
         Finding::new(Subject::Machine, "FIPS mode is on and restricts cryptography to certified algorithms")
-            .with(Evidence::of(&shared::as_shown(reading)).expected("0 where no rule asks for it"))
+            .with(Evidence::of_switch(reading).expected("0 where no rule asks for it"))
             .remedy(Remedy::None),
     ))
 }

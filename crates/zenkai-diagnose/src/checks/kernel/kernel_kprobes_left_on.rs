@@ -2,8 +2,10 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem};
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -24,7 +26,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.tracing.kprobes;
-    let probes = shared::need_or(reading, "debugfs is not mounted, or the kernel has no probes")?;
+    let probes = need_or_not_applicable(reading, "debugfs is not mounted, or the kernel has no probes")?;
     if probes.by_breakpoint == 0 {
         return Ok(None);
     }

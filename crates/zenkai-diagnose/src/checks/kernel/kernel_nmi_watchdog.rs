@@ -3,9 +3,9 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -30,12 +30,12 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
         return Err(Outcome::not_applicable("it depends on the work; name it with --workload"));
     }
     let reading = &facts.kernel.watchdog.nmi;
-    if !*shared::need_or(reading, "this kernel has no NMI watchdog")? {
+    if !*need_or_not_applicable(reading, "this kernel has no NMI watchdog")? {
         return Ok(None);
     }
     Ok(Some(
         Finding::new(Subject::Machine, "the hard lockup watchdog interrupts each busy CPU")
-            .with(Evidence::of(&shared::as_shown(reading)).expected("0"))
+            .with(Evidence::of_switch(reading).expected("0"))
             .remedy(Remedy::Set(vec![Setting::sysctl("kernel.nmi_watchdog", "0")])),
     ))
 }

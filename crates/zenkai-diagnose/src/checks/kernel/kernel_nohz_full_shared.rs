@@ -2,9 +2,9 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -26,7 +26,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let reading = &facts.kernel.scheduler.nohz_full;
-    let tickless = shared::need_or(reading, "this kernel has no tickless CPUs")?;
+    let tickless = need_or_not_applicable(reading, "this kernel has no tickless CPUs")?;
     let isolated = need(&facts.cpu.isolated)?;
     let online = need(&facts.cpu.online)?;
     let shared_with_all = tickless.intersection(online).difference(isolated);

@@ -2,9 +2,9 @@
 
 use zenkai_facts::Facts;
 
-use super::shared;
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need, need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -29,7 +29,7 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
         return Err(Outcome::not_applicable("it depends on the work; name it with --workload"));
     }
     let reading = &facts.kernel.split_lock_mitigate;
-    let on = *shared::need_or(reading, "this kernel does not delay split locks")?;
+    let on = *need_or_not_applicable(reading, "this kernel does not delay split locks")?;
     let off =
         facts.kernel.command_line.get().is_some_and(|line| line.value("split_lock_detect") == Some("off"));
     // Without the CPU's help the kernel does not notice them, and the setting is without effect.
@@ -39,7 +39,7 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     }
     Ok(Some(
         Finding::new(Subject::Machine, "programs that lock across cache lines are made to wait")
-            .with(Evidence::of(&shared::as_shown(reading)))
+            .with(Evidence::of_switch(reading))
             .remedy(Remedy::Do(
                 "look for `split_lock trap` in the kernel log; if a program is named there, update it, or set \
                  kernel.split_lock_mitigate=0 and accept that it may slow down the others"

@@ -3,7 +3,6 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -62,7 +61,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     Ok(Some(
         Finding::new(Subject::Machine, what)
             .with(evidence)
-            .with(Evidence::of(&shared::as_shown(&tracing.on)))
+            .with(Evidence::of_switch(&tracing.on))
             .remedy(Remedy::Set(vec![setting]))
             .impact(impact)
             .because("kernel tracing was left on"),

@@ -1,8 +1,6 @@
 //! What several checks of the kernel ask.
 
-use zenkai_facts::Observed;
-
-use crate::{Outcome, Workload, need};
+use crate::Workload;
 
 /// Work that goes in and out of the kernel all the time.
 pub(super) const KERNEL_HEAVY: [Workload; 7] = [
@@ -14,16 +12,6 @@ pub(super) const KERNEL_HEAVY: [Workload; 7] = [
     Workload::Network,
     Workload::Latency,
 ];
-
-/// The value; where the kernel does not have it, the question does not apply, for this reason.
-pub(super) fn need_or<'a, T>(reading: &'a Observed<T>, why_absent: &str) -> Result<&'a T, Outcome> {
-    if reading.is_absent() { Err(Outcome::not_applicable(why_absent)) } else { need(reading) }
-}
-
-/// A switch as its file shows it.
-pub(super) fn as_shown(reading: &Observed<bool>) -> Observed<u8> {
-    reading.clone().map(u8::from)
-}
 
 /// Keys of sysctls that bear on speed; a file that disagrees about another key is not our business.
 pub(super) fn bears_on_speed(key: &str) -> bool {

@@ -7,6 +7,7 @@ use zenkai_facts::{
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -30,10 +31,9 @@ const SECONDS_A_DAY: u64 = 86_400;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let edac = &facts.memory.edac;
-    if edac.is_absent() {
-        return Outcome::not_applicable("no driver reports memory errors (no ECC, or a guest)").into();
-    }
-    need(edac).map(|controllers| Judgement::each(controllers, judge)).into()
+    need_or_not_applicable(edac, "no driver reports memory errors (no ECC, or a guest)")
+        .map(|controllers| Judgement::each(controllers, judge))
+        .into()
 }
 
 fn judge(controller: &EdacController) -> Result<Option<Finding>, Outcome> {

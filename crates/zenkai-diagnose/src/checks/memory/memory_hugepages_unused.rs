@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, memory::HugePagePool};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -24,10 +25,9 @@ const LEAST_KB: u64 = 1 << 20;
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let pools = &facts.memory.huge_page_pools;
-    if pools.is_absent() {
-        return Outcome::not_applicable("this kernel has no pools of huge pages").into();
-    }
-    need(pools).map(|pools| Judgement::each(pools, |pool| judge(facts, pool))).into()
+    need_or_not_applicable(pools, "this kernel has no pools of huge pages")
+        .map(|pools| Judgement::each(pools, |pool| judge(facts, pool)))
+        .into()
 }
 
 fn judge(facts: &Facts, pool: &HugePagePool) -> Result<Option<Finding>, Outcome> {

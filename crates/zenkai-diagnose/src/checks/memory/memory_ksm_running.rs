@@ -4,7 +4,8 @@ use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need, need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -30,10 +31,7 @@ fn run(facts: &Facts, context: Context) -> Judgement {
 
 fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     let ksm = &facts.memory.ksm;
-    if ksm.run.is_absent() {
-        return Err(Outcome::not_applicable("this kernel cannot merge pages"));
-    }
-    if *need(&ksm.run)? != 1 {
+    if *need_or_not_applicable(&ksm.run, "this kernel cannot merge pages")? != 1 {
         return Ok(None);
     }
     let saved_kb = need(&ksm.pages_sharing)?.saturating_mul(4);

@@ -4,7 +4,8 @@ use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, Workload,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -31,10 +32,7 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
         _ => return Err(Outcome::not_applicable("it depends on the work: name it with --workload")),
     };
     let reading = &facts.memory.transparent_huge_pages.enabled;
-    if reading.is_absent() {
-        return Err(Outcome::not_applicable("this kernel has no transparent huge pages"));
-    }
-    let choice = need(reading)?;
+    let choice = need_or_not_applicable(reading, "this kernel has no transparent huge pages")?;
     if choice.current != "never" {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! For tests: machines with an SMBIOS table.
 
-use zenkai_host::{Capture, FakeHost};
+use zenkai_host::FakeHost;
 
 /// A type 17 structure: bank, size in MiB (0 is an empty slot), rated and configured speed.
 pub(super) fn slot(bank: &str, size_mib: u16, rated: u16, configured: u16) -> Vec<u8> {
@@ -31,11 +31,5 @@ pub(super) fn host(cpu: &str, slots: &[Vec<u8>]) -> FakeHost {
     table.extend([16, 0x0f, 1, 0, 3, 3, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     table.extend(slots.concat());
     table.extend([127, 4, 9, 0, 0, 0]);
-    let digits: String = table
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(u32::from(digit), 16))
-        .collect();
-    let text = format!("zenkai-capture 1\nbytes /sys/firmware/dmi/tables/DMI\n:{digits}\n");
-    FakeHost::from_capture(Capture::parse(&text).unwrap())
+    FakeHost::new(&[]).bytes("/sys/firmware/dmi/tables/DMI", &table)
 }

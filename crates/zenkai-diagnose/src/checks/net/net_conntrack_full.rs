@@ -6,6 +6,7 @@ use zenkai_tune::Setting;
 use super::shared::percent;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -27,10 +28,8 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let table = &facts.net.conntrack;
-    if table.max.is_absent() {
-        return Err(Outcome::not_applicable("connections are not tracked"));
-    }
-    let (count, max) = (*need(&table.count)?, *need(&table.max)?);
+    let (count, max) =
+        (*need(&table.count)?, *need_or_not_applicable(&table.max, "connections are not tracked")?);
     // 0 means that there is no limit.
     if max == 0 || count < max / 10 * 9 {
         return Ok(None);

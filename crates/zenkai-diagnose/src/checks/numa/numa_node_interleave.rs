@@ -5,6 +5,7 @@ use zenkai_facts::Facts;
 use crate::checks::shared::needs_hardware;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -34,10 +35,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if sockets < 2 {
         return Err(Outcome::not_applicable("one socket"));
     }
-    if numa.nodes.is_absent() {
-        return Err(Outcome::not_applicable("this kernel was built without NUMA"));
-    }
-    let nodes = need(&numa.nodes)?.len();
+    let nodes = need_or_not_applicable(&numa.nodes, "this kernel was built without NUMA")?.len();
     // Another check tells of NUMA that was switched off in the kernel.
     if nodes != 1 || facts.kernel.argument("numa") == Some("off") {
         return Ok(None);

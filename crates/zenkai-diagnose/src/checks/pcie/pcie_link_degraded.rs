@@ -7,7 +7,10 @@ use zenkai_facts::{
 
 use super::shared::{Link, is_display, links, name, words};
 use crate::checks::shared::work_on_device;
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need,
+    need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -32,10 +35,7 @@ fn judge(facts: &Facts, endpoint: &Endpoint) -> Result<Option<Finding>, Outcome>
     let path = need(&endpoint.path)?;
     let device = path.first().ok_or_else(|| Outcome::not_applicable("the device is not on PCI"))?;
     // Functions inside the root complex and on conventional PCI have no link; that is no lack.
-    if device.current_width.is_absent() {
-        return Err(Outcome::not_applicable("the device has no PCIe link"));
-    }
-    need(&device.current_width)?;
+    need_or_not_applicable(&device.current_width, "the device has no PCIe link")?;
     need(&device.max_width)?;
     let worst = links(path)
         .enumerate()

@@ -4,7 +4,8 @@ use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -30,10 +31,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let profile = &facts.power.platform_profile;
-    if profile.is_absent() {
-        return Err(Outcome::not_applicable("this platform has no profile"));
-    }
-    let current = need(profile)?;
+    let current = need_or_not_applicable(profile, "this platform has no profile")?;
     if !SAVING.contains(&current.as_str()) {
         return Ok(None);
     }

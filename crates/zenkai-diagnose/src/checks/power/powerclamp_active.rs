@@ -4,6 +4,7 @@ use zenkai_facts::{Facts, thermal::CoolingDevices};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -21,10 +22,7 @@ pub(super) static CHECK: Check = Check {
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let devices = &facts.thermal.cooling;
-    if devices.is_absent() {
-        return Outcome::not_applicable("no cooling devices here").into();
-    }
-    need(devices)
+    need_or_not_applicable(devices, "no cooling devices here")
         .map(|list| {
             let slowing = list
                 .iter()

@@ -6,6 +6,7 @@ use crate::checks::cpu::shared::{cpus_of_package, intel_registers, ratio};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -60,13 +61,8 @@ fn told(finding: Finding) -> Finding {
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
-    let throttle = match need(&facts.thermal.throttle) {
-        Ok(throttle) => throttle,
-        Err(_) if facts.thermal.throttle.is_absent() => {
-            return Err(Outcome::not_applicable("this CPU or kernel does not count thermal events"));
-        }
-        Err(outcome) => return Err(outcome),
-    };
+    let uncounted = "this CPU or kernel does not count thermal events";
+    let throttle = need_or_not_applicable(&facts.thermal.throttle, uncounted)?;
     let uptime = *need(&facts.kernel.uptime_s)?;
     let all = facts.cpu.online.get().cloned().unwrap_or_default();
     let core = (throttle.throttled_cpus.clone(), &throttle.core_time_ms, &throttle.core_events);

@@ -6,7 +6,7 @@ use zenkai_facts::{
 };
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -31,10 +31,9 @@ const EXCLUSIVE: [(Touches, &str); 3] = [
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let present = &facts.services.present;
-    if present.is_absent() {
-        return Outcome::not_applicable("services cannot be seen here").into();
-    }
-    need(present).map(|services| Judgement::each(EXCLUSIVE, |what| Ok(judge(facts, services, what)))).into()
+    need_or_not_applicable(present, "services cannot be seen here")
+        .map(|services| Judgement::each(EXCLUSIVE, |what| Ok(judge(facts, services, what))))
+        .into()
 }
 
 fn judge(facts: &Facts, services: &[Service], (touches, name): (Touches, &str)) -> Option<Finding> {

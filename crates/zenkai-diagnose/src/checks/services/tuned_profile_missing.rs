@@ -3,7 +3,8 @@
 use zenkai_facts::Facts;
 
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -21,10 +22,7 @@ pub(super) static CHECK: Check = Check {
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let tuned = &facts.services.tuned;
-    if tuned.active_profile.is_absent() {
-        return Outcome::not_applicable("tuned is not set up").into();
-    }
-    if let Err(outcome) = need(&tuned.active_profile) {
+    if let Err(outcome) = need_or_not_applicable(&tuned.active_profile, "tuned is not set up") {
         return outcome.into();
     }
     Judgement::each(&tuned.profiles, |profile| {

@@ -4,7 +4,8 @@ use zenkai_facts::Facts;
 
 use crate::checks::shared::needs_hardware;
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -42,10 +43,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         needs_hardware(facts)?;
     }
     let tuned = &facts.services.tuned;
-    if tuned.active_profile.is_absent() {
-        return Err(Outcome::not_applicable("tuned is not set up"));
-    }
-    let active = need(&tuned.active_profile)?;
+    let active = need_or_not_applicable(&tuned.active_profile, "tuned is not set up")?;
     // Of several profiles the last one wins where they differ.
     let Some(name) = active.split_whitespace().last() else { return Ok(None) };
     let included = tuned
