@@ -106,7 +106,7 @@ pub(super) fn observe(reader: &Reader<'_>, online: &CpuSet) -> Frequency {
     let dir = join(CPU_DIR, "cpufreq");
     let policies = reader
         .numbered(&dir, "policy")
-        .map(|numbers| numbers.into_iter().map(|number| policy(reader, &dir, number)).collect());
+        .map(|numbers| numbers.into_iter().filter_map(|number| policy(reader, &dir, number)).collect());
     Frequency {
         policies,
         boost: reader.flag(&join(&dir, "boost")),
@@ -118,15 +118,21 @@ pub(super) fn observe(reader: &Reader<'_>, online: &CpuSet) -> Frequency {
     }
 }
 
-fn policy(reader: &Reader<'_>, dir: &str, number: u32) -> Policy {
+/// One policy; none when all its CPUs are offline: then it steers nothing, and every file says `EBUSY`
+/// (`drivers/cpufreq/cpufreq.c`, `show`).
+fn policy(reader: &Reader<'_>, dir: &str, number: u32) -> Option<Policy> {
     let dir = join(dir, format_args!("policy{number}"));
     let file = |name: &str| join(&dir, name);
     let khz =
         |name: &str| reader.number(&file(name)).unless(|khz: &u64| *khz == 0, "the driver does not know it");
+    let cpus = reader.text(&file("affected_cpus"));
+    if cpus.reason() == Some(&Reason::Failed("EBUSY".to_owned())) {
+        return None;
+    }
     let governor = reader.text(&file("scaling_governor"));
-    Policy {
+    Some(Policy {
         number,
-        cpus: reader.text(&file("affected_cpus")).parse(|text| text.replace(' ', ",").parse()),
+        cpus: cpus.parse(|text| text.replace(' ', ",").parse()),
         driver: reader.text(&file("scaling_driver")),
         fixed_khz: fixed(reader, &file("scaling_setspeed"), governor.text()),
         governor,
@@ -141,7 +147,7 @@ fn policy(reader: &Reader<'_>, dir: &str, number: u32) -> Policy {
         energy_performance_preference: reader.text(&file("energy_performance_preference")),
         available_preferences: reader.words(&file("energy_performance_available_preferences")),
         boost: reader.flag(&file("boost")).or_else(|| reader.flag(&file("cpb"))),
-    }
+    })
 }
 
 /// The highest of the numbers.
@@ -217,7 +223,9 @@ mod tests {
         .file(&format!("{policy}/scaling_setspeed"), "800000\n")
         .file(&format!("{policy}/cpb"), "0\n")
         .file(&format!("{policy}/energy_performance_available_preferences"), "default performance \n");
+        let host = host.unreadable("/sys/devices/system/cpu/cpufreq/policy6/affected_cpus", 16);
         let frequency = observe(&Reader::new(&host), &CpuSet::range(4..=5));
+        assert_eq!(frequency.policies.get().unwrap().len(), 1, "CPU 6 is offline");
         let found = &frequency.policies.get().unwrap()[0];
         assert_eq!(found.cpus.get().unwrap().to_string(), "4-5");
         assert_eq!(found.max_khz.value(), Some(3_700_000));

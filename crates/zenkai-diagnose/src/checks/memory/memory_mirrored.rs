@@ -2,7 +2,7 @@
 
 use zenkai_facts::Facts;
 
-use crate::checks::shared::needs_hardware;
+use crate::checks::shared::{needs_hardware, needs_own_cpus};
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -26,9 +26,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     needs_hardware(facts)?;
-    if facts.virtualisation.is_metal() == Some(false) {
-        return Err(Outcome::not_applicable("the hypervisor has the rest of the memory"));
-    }
+    needs_own_cpus(facts, "the hypervisor has the rest of the memory")?;
     let modules = need(&facts.memory.modules)?;
     let usable_mib = need(&facts.memory.info)?.total_kb / 1024;
     let installed_mib: u64 = modules.installed().map(|(_, module)| module.size_mib).sum();

@@ -28,8 +28,8 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let table = &facts.net.conntrack;
-    let (count, max) =
-        (*need(&table.count)?, *need_or_not_applicable(&table.max, "connections are not tracked")?);
+    let max = *need_or_not_applicable(&table.max, "connections are not tracked")?;
+    let count = *need(&table.count)?;
     // 0 means that there is no limit.
     if max == 0 || count < max / 10 * 9 {
         return Ok(None);

@@ -2,7 +2,7 @@
 
 use zenkai_facts::Facts;
 
-use crate::checks::shared::needs_hardware;
+use crate::checks::shared::{needs_hardware, needs_own_cpus};
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
     need_or_not_applicable,
@@ -27,9 +27,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     needs_hardware(facts)?;
-    if facts.virtualisation.is_metal() == Some(false) {
-        return Err(Outcome::not_applicable("the hypervisor shows its own picture of the nodes"));
-    }
+    needs_own_cpus(facts, "the hypervisor shows its own picture of the nodes")?;
     let numa = &facts.numa;
     let sockets = need(&facts.cpu.topology.packages)?.len();
     if sockets < 2 {
