@@ -4,6 +4,9 @@ use zenkai_facts::Facts;
 
 use crate::{Outcome, Remedy};
 
+/// Why a guest without PCI (Firecracker, mainframes) has no imitations of PCI hardware.
+pub(crate) const NO_PCI: &str = "this machine has no PCI bus";
+
 /// Whether the devices, the firmware and the CPU model are a hypervisor's, out of our reach. What could not be told
 /// counts as a machine of its own.
 pub(crate) fn in_guest(facts: &Facts) -> bool {

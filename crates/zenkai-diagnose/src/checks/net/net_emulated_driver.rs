@@ -6,8 +6,10 @@ use zenkai_facts::{
 };
 
 use super::shared::{Card, cards};
+use crate::checks::shared::NO_PCI;
 use crate::{
-    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
+    Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem,
+    need_or_not_applicable,
 };
 
 /// See the explanation.
@@ -28,7 +30,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
-    let emulated = need(&facts.virtualisation.emulated_devices)?;
+    let emulated = need_or_not_applicable(&facts.virtualisation.emulated_devices, NO_PCI)?;
     let ours = |device: &&EmulatedDevice| device.class == DeviceClass::Net && device.name == card.name();
     let Some(device) = emulated.iter().find(ours) else { return Ok(None) };
     let better = better(facts.virtualisation.kind.get());

@@ -5,7 +5,10 @@ use zenkai_facts::{
     virtualisation::{DeviceClass, EmulatedDevice},
 };
 
-use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need};
+use crate::checks::shared::NO_PCI;
+use crate::{
+    Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need_or_not_applicable,
+};
 
 /// See the explanation.
 pub(super) static CHECK: Check = Check {
@@ -22,7 +25,7 @@ pub(super) static CHECK: Check = Check {
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let devices = &facts.virtualisation.emulated_devices;
-    need(devices).map(|all| judge(all, devices.source())).into()
+    need_or_not_applicable(devices, NO_PCI).map(|all| judge(all, devices.source())).into()
 }
 
 fn judge(devices: &[EmulatedDevice], source: &str) -> Judgement {
@@ -58,6 +61,13 @@ mod tests {
             .link("/sys/block/sda", &format!("{DEVICE}/ata1/sda"))
             .link(&format!("/sys/bus/pci/drivers/{driver}/0000:00:03.0"), DEVICE);
         !judge_host(&super::CHECK, host, Context::default()).findings.is_empty()
+    }
+
+    #[test]
+    fn a_guest_without_pci_imitates_nothing() {
+        let host = FakeHost::new(&[("/proc/cpuinfo", "flags : fpu hypervisor\n")]);
+        let judgement = judge_host(&super::CHECK, host, Context::default());
+        assert!(judgement.unjudged.is_empty() && judgement.not_applicable.is_some());
     }
 
     #[test]
