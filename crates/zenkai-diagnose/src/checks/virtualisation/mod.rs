@@ -4,7 +4,6 @@ mod virtualisation_balloon;
 mod virtualisation_cpu_model_hides_features;
 mod virtualisation_emulated_cpu;
 mod virtualisation_emulated_disk;
-mod virtualisation_emulated_net;
 mod virtualisation_no_vnuma;
 mod virtualisation_steal;
 mod virtualisation_time_vanishes;
@@ -19,7 +18,6 @@ pub static CHECKS: &[&Check] = &[
     &virtualisation_steal::CHECK,
     &virtualisation_cpu_model_hides_features::CHECK,
     &virtualisation_emulated_disk::CHECK,
-    &virtualisation_emulated_net::CHECK,
     &xen_pv_guest::CHECK,
     &xen_dom0_no_cpufreq::CHECK,
     &virtualisation_balloon::CHECK,
