@@ -38,7 +38,10 @@ fn judge(facts: &Facts, card: &Card<'_>) -> Result<Option<Finding>, Outcome> {
     Ok(Some(
         Finding::new(
             Subject::device(card.name()),
-            format!("{damaged} packets ({}) arrived damaged", percent(damaged, received)),
+            format!(
+                "{damaged} packets ({}) arrived damaged",
+                percent(damaged, received.saturating_add(damaged))
+            ),
         )
         .with(Evidence::of(&statistics.rx_crc_errors).expected(0))
         .with(Evidence::of(&statistics.rx_packets))

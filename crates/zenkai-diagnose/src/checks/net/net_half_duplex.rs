@@ -56,5 +56,8 @@ mod tests {
             || healthy().file(&format!("{ETH0}/duplex"), "half\n").file(&format!("{ETH0}/speed"), "100\n");
         assert_eq!(found(&super::CHECK, half())[0].what, "the link runs at 100 Mbit/s in half duplex");
         assert_eq!(found(&super::CHECK, driver(half(), "virtio_net")), []);
+        // The way to the management controller of a Dell, HPE or Lenovo server shows "half" and means nothing.
+        assert_eq!(found(&super::CHECK, driver(half(), "cdc_ether")), []);
+        assert_eq!(found(&super::CHECK, driver(half(), "cdc_ncm")), []);
     }
 }

@@ -92,7 +92,7 @@ mod tests {
 
     use crate::{
         Impact, Remedy,
-        checks::net::shared_testing::{ETH0, ask, driver, found, healthy, link, named},
+        checks::net::shared_testing::{ETH0, PCI, ask, driver, found, healthy, link, named},
     };
 
     fn at(speed: u64, supported: u64, advertised: u64, partner: u64) -> FakeHost {
@@ -128,5 +128,20 @@ mod tests {
         let virtual_function =
             at(1_000, 10_000, 10_000, 0).file(&format!("{parent}/class"), "x").link(function, parent);
         assert_eq!(found(&super::CHECK, virtual_function), []);
+    }
+
+    #[test]
+    fn a_cloud_s_virtual_function_has_no_cable() {
+        // Azure hands out functions of Mellanox cards; the guest sees no `physfn`, and no PCIe link either.
+        let azure = || {
+            driver(at(40_000, 100_000, 100_000, 0), "mlx5_core")
+                .file("/proc/cpuinfo", "processor: 0\nflags: fpu hypervisor\n")
+                .file("/sys/class/dmi/id/sys_vendor", "Microsoft Corporation\n")
+                .file("/sys/class/dmi/id/product_name", "Virtual Machine\n")
+                .file(&format!("{PCI}/current_link_width"), "0\n")
+        };
+        assert_eq!(found(&super::CHECK, azure()), []);
+        let passed_through = azure().file(&format!("{PCI}/current_link_width"), "16\n");
+        assert_eq!(found(&super::CHECK, passed_through).len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use zenkai_facts::Facts;
 use zenkai_tune::Setting;
 
-use super::shared::{at_least, percent};
+use super::shared::{at_least, cards, percent};
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
 };
@@ -37,7 +37,13 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let sum = |pick: fn(&zenkai_facts::net::Softnet) -> u64| {
         softnet.iter().fold(0_u64, |sum, row| sum.saturating_add(pick(row)))
     };
-    let (dropped, processed) = (sum(|row| row.dropped), sum(|row| row.processed));
+    // The counts have 32 bits for each CPU and start again at 0 (`softnet_seq_show`), within hours on a busy machine.
+    // What the cards counted in 64 bits and the drops themselves were packets too.
+    let cards = cards(facts).unwrap_or_default();
+    let received = cards.iter().filter_map(|card| card.interface.statistics.as_ref()?.rx_packets.value());
+    let received = received.fold(0_u64, u64::saturating_add);
+    let dropped = sum(|row| row.dropped);
+    let processed = sum(|row| row.processed).saturating_add(dropped).max(received);
     if dropped < LEAST || !at_least(dropped, processed, SHARE) {
         return Ok(None);
     }
@@ -68,7 +74,7 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
 mod tests {
     use crate::{
         Remedy,
-        checks::net::shared_testing::{found, healthy},
+        checks::net::shared_testing::{ETH0, found, healthy},
     };
 
     #[test]
@@ -79,6 +85,14 @@ mod tests {
         let finding = &found(&super::CHECK, with("00010000"))[0];
         assert!(matches!(&finding.remedy, Remedy::Set(settings) if settings[0].value == "4000"));
         assert_eq!(found(&super::CHECK, with("00000100")), []);
+        let long_running = with("00010000").file(&format!("{ETH0}/statistics/rx_packets"), "900000000000\n");
+        assert_eq!(
+            found(&super::CHECK, long_running),
+            [],
+            "the 32 bits of the counts have wrapped many times"
+        );
+        let wrapped = healthy().file("/proc/net/softnet_stat", "00000001 ffffffff 0\n");
+        assert!(found(&super::CHECK, wrapped)[0].what.contains("(99 %)"), "a part is never more than all");
         let long = with("00010000").file("/proc/sys/net/core/netdev_max_backlog", "50000\n");
         assert!(matches!(&found(&super::CHECK, long)[0].remedy, Remedy::Do(_)));
     }

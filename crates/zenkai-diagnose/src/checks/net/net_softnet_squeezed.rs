@@ -45,6 +45,10 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if !at_least(squeezed, rounds, SHARE) {
         return Ok(None);
     }
+    // Both counts have 32 bits for each CPU and start again at 0; a part larger than the whole shows it.
+    if squeezed > rounds {
+        return Err(Outcome::not_applicable("the kernel's counts have wrapped, so they tell no share"));
+    }
     let budget = &facts.net.settings.netdev_budget;
     let remedy = match (budget.value(), facts.net.settings.netdev_budget_us.value()) {
         (Some(packets), time) if packets < LARGE => {
@@ -83,5 +87,10 @@ mod tests {
             "2097152 receive rounds (2.0 %) ended with packets left"
         );
         assert_eq!(found(&super::CHECK, with("00008000")), [], "32768 of a hundred million rounds");
+        assert_eq!(
+            found(&super::CHECK, with("f0000000")),
+            [],
+            "more than all rounds: the counts have wrapped"
+        );
     }
 }

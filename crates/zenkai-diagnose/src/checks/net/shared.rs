@@ -12,6 +12,13 @@ use crate::{Outcome, need};
 pub(in crate::checks) const PARAVIRTUAL: [&str; 9] =
     ["virtio_net", "vmxnet3", "hv_netvsc", "vif", "xen_netfront", "ena", "gve", "mana", "ibmveth"];
 
+/// Drivers of virtual functions. A guest sees no `physfn` that would give them away.
+const VIRTUAL_FUNCTIONS: [&str; 5] = ["iavf", "i40evf", "ixgbevf", "igbvf", "cxgb4vf"];
+/// Drivers of USB network functions that leave the duplex mode at 0, which reads as "half" (`usbnet.c`,
+/// `usbnet_get_link_ksettings_internal`). The management controllers of most servers are such a device, and the
+/// line to it is no cable.
+const USB_CLASS: [&str; 5] = ["cdc_ether", "cdc_ncm", "cdc_eem", "rndis_host", "cdc_mbim"];
+
 /// A network card that is up, with what is behind it.
 pub(in crate::checks) struct Card<'f> {
     pub(in crate::checks) interface: &'f Interface,
@@ -29,7 +36,15 @@ impl Card<'_> {
 
     /// Whether it has a wire of its own: no virtual function, no hypervisor's device.
     pub(in crate::checks) fn has_wire(&self) -> bool {
-        !self.hardware.virtual_function && !PARAVIRTUAL.contains(&self.driver())
+        let lists: [&[&str]; 3] = [&PARAVIRTUAL, &VIRTUAL_FUNCTIONS, &USB_CLASS];
+        !self.hardware.virtual_function && !lists.iter().any(|list| list.contains(&self.driver()))
+    }
+
+    /// Whether it has a PCIe link, as a physical card that was handed to a guest has. A virtual function shows none
+    /// (SR-IOV specification: its link status is reserved), nor do most imitated cards.
+    fn has_link_of_its_own(&self) -> bool {
+        let device = self.hardware.pcie.get().and_then(|path| path.first());
+        device.is_some_and(|device| device.current_width.value().is_some())
     }
 
     /// The link speed, when it is one that the driver did not make up.
@@ -67,7 +82,9 @@ pub(in crate::checks) fn cards(facts: &Facts) -> Result<Vec<Card<'_>>, Outcome> 
 pub(in crate::checks) fn wired(facts: &Facts) -> Result<Vec<Card<'_>>, Outcome> {
     let cards = cards(facts)?;
     let found = !cards.is_empty();
-    let wired: Vec<_> = cards.into_iter().filter(Card::has_wire).collect();
+    let guest = facts.virtualisation.is_guest() == Some(true);
+    let wired: Vec<_> =
+        cards.into_iter().filter(|card| card.has_wire() && (!guest || card.has_link_of_its_own())).collect();
     if found && wired.is_empty() {
         return Err(Outcome::not_applicable("the network cards here are a hypervisor's"));
     }
@@ -81,6 +98,10 @@ pub(in crate::checks) fn at_least(part: u64, whole: u64, millionths: u64) -> boo
 
 /// A share in per cent, with as many digits as make sense.
 pub(in crate::checks) fn percent(part: u64, whole: u64) -> String {
+    // Not all parts are counted in their whole: damaged packets are not among those received.
+    if part > whole {
+        return "more than 100 %".to_owned();
+    }
     let hundredths = u128::from(part) * 10_000 / u128::from(whole.max(1));
     match (hundredths / 100, hundredths % 100) {
         (0, 0) => "less than 0.01 %".to_owned(),
@@ -115,6 +136,8 @@ mod tests {
         assert_eq!(percent(25, 10_000), "0.25 %");
         assert_eq!(percent(23, 1_000), "2.3 %");
         assert_eq!(percent(5, 10), "50 %");
+        assert_eq!(percent(10, 10), "100 %");
+        assert_eq!(percent(u64::MAX, 0), "more than 100 %");
         assert_eq!(mask(&"0-3,32".parse().unwrap()), "1,0000000f");
         assert_eq!(mask(&"1".parse().unwrap()), "2");
     }
