@@ -65,4 +65,17 @@ mod tests {
         let two = healthy().file("/proc/interrupts", &interrupts(|queue| queue % 2));
         assert_eq!(found(&super::CHECK, two), []);
     }
+
+    #[test]
+    fn both_directions_of_one_queue_are_one_queue() {
+        let table = |names: [&str; 2]| {
+            let line =
+                |number: u32, name: &str| format!("{number}: 0 0 900000 0 0 0 0 0 PCI-MSI 1-edge {name}\n");
+            let head = "    CPU0 CPU1 CPU2 CPU3 CPU4 CPU5 CPU6 CPU7\n";
+            healthy().file("/proc/interrupts", &(head.to_owned() + &line(40, names[0]) + &line(41, names[1])))
+        };
+        assert_eq!(found(&super::CHECK, table(["virtio0-input.0", "virtio0-output.0"])), []);
+        assert_eq!(found(&super::CHECK, table(["virtio0-input.0", "virtio0-input.1"])).len(), 1);
+        assert_eq!(found(&super::CHECK, table(["eth0", "eth0"])), [], "the card of a Raspberry Pi");
+    }
 }

@@ -1,5 +1,7 @@
 //! What the checks of interrupts share.
 
+use std::collections::BTreeSet;
+
 use zenkai_facts::{
     CpuSet, Facts,
     irq::{DeviceInterrupt, DeviceInterrupts},
@@ -17,13 +19,15 @@ pub(super) fn busy(device: &DeviceInterrupts) -> impl Iterator<Item = &DeviceInt
 pub(super) fn only_cpu(device: &DeviceInterrupts) -> Option<u32> {
     let mut queues = busy(device).peekable();
     let cpu = queues.peek()?.top_cpu?;
-    let mut count = 0_usize;
+    let mut names = BTreeSet::new();
     let same = queues.all(|queue| {
-        count += 1;
+        // Both directions of one queue belong on one CPU (virtio: `virtio0-input.0`, `virtio0-output.0`), and lines
+        // of equal names are no queues (the two of a Raspberry Pi's card).
+        names.insert(queue.action.replace("-output", "-input"));
         // Nine of ten: a few go elsewhere while interrupts are set up.
         queue.top_cpu == Some(cpu) && queue.top_count.saturating_mul(10) >= queue.total.saturating_mul(9)
     });
-    (same && count > 1).then_some(cpu)
+    (same && names.len() > 1).then_some(cpu)
 }
 
 /// Two or more devices whose busy queues all interrupt the same one CPU, and that CPU.
