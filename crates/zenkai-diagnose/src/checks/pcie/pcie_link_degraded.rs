@@ -5,7 +5,7 @@ use zenkai_facts::{
     pcie::{Endpoint, Hop, link_mbps},
 };
 
-use super::shared::{Link, is_display, links, name, words};
+use super::shared::{Link, is_display, links, name, needs_real_ports, words};
 use crate::checks::shared::work_on_device;
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need,
@@ -26,6 +26,9 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
+    if let Err(outcome) = needs_real_ports(facts) {
+        return outcome.into();
+    }
     need(&facts.pcie.endpoints)
         .map(|endpoints| Judgement::each(endpoints, |endpoint| judge(facts, endpoint)))
         .into()

@@ -5,7 +5,7 @@ use zenkai_facts::{
     pcie::{Endpoint, link_mbps},
 };
 
-use super::shared::{is_display, links, name, words};
+use super::shared::{is_display, links, name, needs_real_ports, words};
 use crate::checks::shared::work_on_device;
 use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
@@ -23,6 +23,9 @@ pub(super) static CHECK: Check = Check {
 };
 
 fn run(facts: &Facts, _context: Context) -> Judgement {
+    if let Err(outcome) = needs_real_ports(facts) {
+        return outcome.into();
+    }
     need(&facts.pcie.endpoints)
         .map(|endpoints| Judgement::each(endpoints, |endpoint| judge(facts, endpoints, endpoint)))
         .into()
@@ -102,5 +105,19 @@ mod tests {
             &[("60400", ("16.0", 4), ("16.0", 4)), ("010802", ("16.0", 4), ("16.0", 4))];
         assert!(fires(&[older, faster]));
         assert!(!fires(&[faster]));
+    }
+
+    #[test]
+    fn the_ports_of_a_guest_are_made_up() {
+        // A 100 Gbit/s card handed to a guest: QEMU before 4.0 shows the port above it as 2.5 GT/s x1.
+        let port: &[Function<'_>] =
+            &[("60400", ("2.5", 1), ("2.5", 1)), ("020000", ("16.0", 16), ("16.0", 16))];
+        let world = || add(FakeHost::new(&[]), 1, port).0;
+        let found = |host| judge_host(&super::CHECK, host, Context::default()).findings.len();
+        assert_eq!(found(world()), 1);
+        let guest = world()
+            .file("/proc/cpuinfo", "processor: 0\nflags: fpu hypervisor\n")
+            .file("/sys/class/dmi/id/sys_vendor", "QEMU\n");
+        assert_eq!(found(guest), 0);
     }
 }

@@ -8,7 +8,7 @@ use zenkai_facts::{
     pcie::{Endpoint, Hop, link_mbps},
 };
 
-use super::shared::{Link, links, words};
+use super::shared::{Link, links, needs_real_ports, words};
 use crate::checks::shared::work_on_device;
 use crate::{Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Subject, Subsystem, need};
 
@@ -45,6 +45,7 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts) -> Result<Judgement, Outcome> {
+    needs_real_ports(facts)?;
     let endpoints = need(&facts.pcie.endpoints)?;
     let disks = need(&facts.block.disks)?;
     let by_address: BTreeMap<&str, &Endpoint> =

@@ -3,7 +3,21 @@
 use zenkai_facts::{
     Facts,
     pcie::{Endpoint, Hop, link_mbps},
+    virtualisation::Kind,
 };
+
+use crate::Outcome;
+
+/// In a guest the port above a device is the hypervisor's, and its speed and width are made up; so is the speed of
+/// most devices. QEMU without KVM is no place to work but a laboratory, in which they are what somebody set up.
+pub(super) fn needs_real_ports(facts: &Facts) -> Result<(), Outcome> {
+    match facts.virtualisation.kind.get() {
+        Some(kind) if kind.is_guest() && *kind != Kind::Qemu => {
+            Err(Outcome::not_applicable("the PCIe ports here are the hypervisor's"))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// One link: the end away from the root complex and the port it is plugged into.
 #[derive(Clone, Copy)]
