@@ -4,7 +4,6 @@ use zenkai_facts::{
     Facts,
     block::{Disk, Transport},
 };
-use zenkai_tune::Setting;
 
 use super::shared::each_disk;
 use crate::checks::shared::in_guest;
@@ -46,7 +45,12 @@ fn judge(facts: &Facts, disk: &Disk) -> Result<Option<Finding>, Outcome> {
     } else if legacy {
         Remedy::Firmware("switch the SATA controller from IDE (legacy, compatible) to AHCI mode".into())
     } else {
-        Remedy::Set(vec![Setting::attribute(disk.queue_depth.source(), "31")])
+        // Some disk-on-module and flash cards cannot queue, and the kernel does not say which.
+        Remedy::Do(format!(
+            "echo 31 > {}; if it stays 1, look for libata.force=noncq on the kernel command line, else the drive \
+             itself cannot queue",
+            disk.queue_depth.source()
+        ))
     };
     Ok(Some(
         Finding::new(Subject::device(&disk.name), "the drive is given one command at a time")

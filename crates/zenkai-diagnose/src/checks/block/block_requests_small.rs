@@ -31,7 +31,9 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 fn judge(disk: &Disk) -> Result<Option<Finding>, Outcome> {
     let now = *need(&disk.queue.max_sectors_kb)?;
     let possible = (*need(&disk.queue.max_hw_sectors_kb)?).min(USUAL_KB);
-    if now == 0 || now >= possible {
+    // The kernel cuts at the size that a device calls its best (`sd_revalidate_disk` in drivers/scsi/sd.c).
+    let chosen = disk.queue.optimal_io_size_bytes.value().is_some_and(|best| best / 1024 == now);
+    if now == 0 || now >= possible || chosen {
         return Ok(None);
     }
     Ok(Some(
@@ -58,5 +60,7 @@ mod tests {
         assert!(fires(&super::CHECK, SATA, &files("64", "32767")));
         assert!(!fires(&super::CHECK, SATA, &files("1280", "32767")), "the kernel's own choice");
         assert!(!fires(&super::CHECK, NVME, &files("128", "128")), "the hardware takes no more");
+        let volume = [files("256", "16384").as_slice(), &[("queue/optimal_io_size", "262144")]].concat();
+        assert!(!fires(&super::CHECK, SATA, &volume), "a volume that asks for its stripe");
     }
 }

@@ -33,7 +33,8 @@ fn judge(facts: &Facts, disk: &Disk, link: &SasLink) -> Result<Option<Finding>, 
     let port = &link.port;
     let speed = *need(&port.speed_mbps)?;
     let possible = port.hardware_limit_mbps.value().or_else(|| port.limit_mbps.value());
-    let equal = best_of_equals(facts, disk);
+    // An equal drive on a faster adapter proves nothing about this port.
+    let equal = best_of_equals(facts, disk).map(|best| best.min(possible.unwrap_or(best)));
     let (what, expected) = match (possible, equal) {
         (_, Some(best)) if speed < best => {
             (format!("linked at {} where drives of the same model reach {}", gbit(speed), gbit(best)), best)
@@ -80,15 +81,21 @@ mod tests {
     use super::super::shared::worlds::{add, judged};
 
     fn found(drives: &[(&str, &str)]) -> Vec<String> {
+        let all: Vec<_> = drives.iter().map(|(model, speed)| (*model, *speed, "12.0")).collect();
+        found_on(&all)
+    }
+
+    fn found_on(drives: &[(&str, &str, &str)]) -> Vec<String> {
         let mut host = FakeHost::new(&[]);
-        for (n, (model, speed)) in drives.iter().enumerate() {
+        for (n, (model, speed, most)) in drives.iter().enumerate() {
             let port = format!("/sys/devices/pci0000:00/0000:01:00.0/host0/port-0:{n}");
             let disk = format!("{port}/end_device-0:{n}/target0:0:{n}/0:0:{n}:0/block/sd{n}");
             let phy = format!("/sys/class/sas_phy/phy-0:{n}");
             host = add(host, &disk, &[("device/model", model), ("queue/rotational", "0")])
                 .file(&format!("{port}/phy-0:{n}"), "")
                 .file(&format!("{phy}/negotiated_linkrate"), &format!("{speed} Gbit\n"))
-                .file(&format!("{phy}/maximum_linkrate"), "12.0 Gbit\n");
+                .file(&format!("{phy}/maximum_linkrate_hw"), &format!("{most} Gbit\n"))
+                .file(&format!("{phy}/maximum_linkrate"), &format!("{most} Gbit\n"));
         }
         judged(&super::CHECK, host, None).findings.into_iter().map(|finding| finding.what).collect()
     }
@@ -105,5 +112,10 @@ mod tests {
     #[test]
     fn a_sata_drive_on_a_faster_port_is_healthy() {
         assert!(found(&[("A", "6.0"), ("B", "12.0")]).is_empty());
+    }
+
+    #[test]
+    fn an_older_adapter_beside_a_newer_one_is_healthy() {
+        assert!(found_on(&[("A", "12.0", "12.0"), ("A", "6.0", "6.0")]).is_empty());
     }
 }
