@@ -75,12 +75,14 @@ pub struct MemoryModule {
 }
 
 impl Modules {
-    /// The modules of DRAM, with their slots.
+    /// The modules of DRAM, with their slots. High-bandwidth memory inside the CPU is listed like modules too, and
+    /// is none.
     pub fn installed(&self) -> impl Iterator<Item = (&Slot, &MemoryModule)> {
         self.slots
             .iter()
             .filter_map(|slot| Some((slot, slot.module.as_ref()?)))
             .filter(|(_, module)| !module.persistent)
+            .filter(|(_, module)| !module.technology.is_some_and(|name| name.starts_with("HBM")))
     }
 
     /// How many sockets have a CPU.

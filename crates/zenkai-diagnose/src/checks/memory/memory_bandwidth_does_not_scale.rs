@@ -41,6 +41,11 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if all.threads < CPUS_LEAST {
         return Err(Outcome::not_applicable("too few CPUs to saturate the memory"));
     }
+    if facts.cpu.model_name.text().is_some_and(has_two_channels) {
+        return Err(Outcome::not_applicable(
+            "this CPU has two memory channels, most of which one core can use",
+        ));
+    }
     let (Some(one_gb), Some(all_gb)) = (sound(one), sound(all)) else {
         return Err(Outcome::not_applicable("other work or large caches took part in the measurement"));
     };
@@ -69,6 +74,22 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     ))
 }
 
+/// Desktop, mobile and entry server CPUs. One core of a recent one reads two thirds of what two channels give.
+fn has_two_channels(name: &str) -> bool {
+    const FAMILIES: [&str; 9] = [
+        "Core(TM)",
+        "Core 2",
+        "Xeon(R) E-",
+        "Xeon(R) CPU E3-",
+        "Xeon(R) W-1",
+        "Pentium",
+        "Celeron",
+        "Ryzen",
+        "EPYC 4",
+    ];
+    !name.contains("Threadripper") && FAMILIES.iter().any(|family| name.contains(family))
+}
+
 fn sound(bandwidth: &MemoryBandwidth) -> Option<f64> {
     let past_caches = *bandwidth.buffers_per_llc.value()? >= BUFFERS_PER_CACHE_LEAST;
     let undisturbed = *bandwidth.cpu_share.value()? >= SHARE_LEAST;
@@ -87,6 +108,8 @@ mod tests {
         assert!(judge_probed(&super::CHECK, &[], &measured).findings.is_empty());
         measured.memory[1].read_gb_per_s = Reading::Value(14.0);
         assert_eq!(judge_probed(&super::CHECK, &[], &measured).findings.len(), 1);
+        let desktop = [("/proc/cpuinfo", "processor: 0\nmodel name: AMD Ryzen 7 5800X 8-Core Processor\n")];
+        assert!(judge_probed(&super::CHECK, &desktop, &measured).not_applicable.is_some());
         measured.memory[1].cpu_share = Reading::Value(0.5);
         assert!(judge_probed(&super::CHECK, &[], &measured).not_applicable.is_some());
         let few = probe(&[(3_000_000, 3_000_000); 2], 2_700_000);

@@ -1,5 +1,7 @@
 //! Memory channels without a module.
 
+use std::collections::BTreeSet;
+
 use zenkai_facts::Facts;
 
 use crate::checks::shared::needs_hardware;
@@ -28,9 +30,15 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
     needs_hardware(facts)?;
     let reading = &facts.memory.modules;
     let modules = need(reading)?;
-    let Some(channels) = modules.channels() else {
+    let Some(mut channels) = modules.channels() else {
         return Err(Outcome::not_applicable("the names of the slots do not tell their channels"));
     };
+    if modules.processors.iter().any(|processor| !processor.populated) {
+        // The slots of a socket without a CPU must be empty.
+        let filled: BTreeSet<&str> =
+            channels.iter().filter(|(_, count)| **count > 0).map(|(name, _)| socket_of(name)).collect();
+        channels.retain(|name, _| filled.contains(socket_of(name)));
+    }
     let empty: Vec<&str> = channels.iter().filter(|(_, count)| **count == 0).map(|(name, _)| *name).collect();
     if empty.is_empty() || empty.len() == channels.len() {
         return Ok(None);
@@ -47,6 +55,16 @@ fn judge(facts: &Facts, context: Context) -> Result<Option<Finding>, Outcome> {
             .impact(if half { Impact::Large } else { Impact::Moderate })
             .remedy(Remedy::Hardware(advice)),
     ))
+}
+
+/// The name of a channel without its own number or letter: what the channels of one socket have in common.
+fn socket_of(channel: &str) -> &str {
+    let stem = channel.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    if stem.len() < channel.len() {
+        stem
+    } else {
+        channel.get(..channel.len().saturating_sub(1)).unwrap_or("")
+    }
 }
 
 #[cfg(test)]
@@ -70,5 +88,25 @@ mod tests {
             "second slots may be empty"
         );
         assert!(!fires(&[("BANK 0", 16_384), ("BANK 1", 0)]), "names that tell nothing");
+    }
+
+    #[test]
+    fn slots_of_a_socket_without_cpu_are_empty() {
+        let with_empty_socket = |slots: &[(&str, u16)]| {
+            let mut all: Vec<_> =
+                slots.iter().map(|(bank, size)| shared_table::slot(bank, *size, 3200, 3200)).collect();
+            // A central processor (type 4) that is not there: status 0.
+            let mut absent = vec![0_u8; 0x32];
+            absent[..2].copy_from_slice(&[4, 0x30]);
+            absent[5] = 3;
+            all.push(absent);
+            judge_host(&super::CHECK, shared_table::host("", &all), Context::default()).findings.len()
+        };
+        let first = [("P0 CHANNEL A", 16_384), ("P0 CHANNEL B", 16_384)];
+        let second = [("P1 CHANNEL A", 0), ("P1 CHANNEL B", 0)];
+        assert!(fires(&[first, second].concat()), "both sockets have a CPU");
+        assert_eq!(with_empty_socket(&[first, second].concat()), 0);
+        let half = [("P0 CHANNEL A", 16_384), ("P0 CHANNEL B", 0)];
+        assert_eq!(with_empty_socket(&[half, second].concat()), 1, "the CPU that is there lacks modules");
     }
 }
