@@ -36,6 +36,15 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     if driven {
         return Ok(None);
     }
+    // A sandbox that shows no /sys of the machine shows no driver either.
+    need(&cpu.online)?;
+    // Nobody who rents a whole machine reaches its firmware, and Xen keeps the clock to itself.
+    if facts.firmware.vendor.text() == Some("Amazon EC2") {
+        return Err(Outcome::not_applicable("the cloud keeps the firmware of this machine to itself"));
+    }
+    if facts.virtualisation.is_metal() == Some(false) {
+        return Err(Outcome::not_applicable("the clock is the hypervisor's business"));
+    }
     // Enhanced SpeedStep (Intel) and hardware P-states (AMD): without them there is nothing to steer.
     let flags = need(&cpu.flags)?;
     if !flags.has("est") && !flags.has("hw_pstate") {
@@ -106,5 +115,17 @@ mod tests {
         let by_hand = found(xeon("est").file("/proc/cmdline", "cpufreq.off=1\n"));
         assert!(matches!(by_hand[0].remedy, Remedy::Set(_)));
         assert!(found(FakeHost::new(&[])).is_empty());
+    }
+
+    #[test]
+    fn not_where_nobody_could_do_anything() {
+        // A `.metal` instance of EC2: no hypervisor, and no way into the firmware.
+        let rented = epyc("hw_pstate").file("/sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
+        assert!(found(rented).is_empty());
+        let no_sys = FakeHost::new(&[("/proc/cpuinfo", "processor: 0\nflags: fpu est\n")]);
+        assert!(found(no_sys).is_empty(), "a sandbox without /sys");
+        let dom0 =
+            xeon("est").file("/sys/hypervisor/type", "xen\n").file("/proc/xen/capabilities", "control_d\n");
+        assert!(found(dom0).is_empty(), "Xen steers the clock");
     }
 }

@@ -3,7 +3,7 @@
 use zenkai_facts::{Facts, cpu::Policy};
 use zenkai_tune::Setting;
 
-use super::shared::{SELF_STEERING, policies};
+use super::shared::{NEARLY_ALL, SELF_STEERING, policies, ratio};
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Outcome, Remedy, Subject, Subsystem, need,
@@ -30,6 +30,11 @@ fn judge(policy: &Policy) -> Result<Option<Finding>, Outcome> {
     let driver = need(&policy.driver)?;
     let governor = need(&policy.governor)?;
     if governor != "powersave" || SELF_STEERING.contains(&driver.as_str()) {
+        return Ok(None);
+    }
+    // It holds the lowest clock that the policy allows, and some raise that to the highest.
+    let highest = policy.table_max_khz.value().or_else(|| policy.hardware_max_khz.value());
+    if policy.min_khz.value().zip(highest).is_some_and(|(min, highest)| ratio(min, highest) >= NEARLY_ALL) {
         return Ok(None);
     }
     let path = policy.governor.source().to_owned();
@@ -64,5 +69,22 @@ mod tests {
         assert!(!fires("intel_pstate", "powersave"));
         assert!(!fires("amd-pstate-epp", "powersave"));
         assert!(!fires("acpi-cpufreq", "schedutil"));
+    }
+
+    #[test]
+    fn a_lowest_clock_raised_to_the_highest_is_no_loss() {
+        let with = |min: &str| {
+            let files = [
+                ("affected_cpus", "0"),
+                ("scaling_driver", "acpi-cpufreq"),
+                ("scaling_governor", "powersave"),
+                ("scaling_available_frequencies", "2250000 1900000 1500000"),
+                ("scaling_min_freq", min),
+                ("cpuinfo_max_freq", "3414550"),
+            ];
+            let files = files.map(|(name, value)| (format!("{POLICY}/{name}"), format!("{value}\n")));
+            findings(&super::CHECK, &files).len()
+        };
+        assert_eq!((with("1500000"), with("2250000")), (1, 0));
     }
 }
