@@ -24,6 +24,10 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
 }
 
 fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
+    // There the first process is the container's own, and whoever started it chose its CPUs.
+    if facts.virtualisation.is_container() == Some(true) {
+        return Err(Outcome::not_applicable("the first process here is a container's"));
+    }
     let allowed = need(&facts.cgroup.cpuset.init_allowed)?;
     let online = need(&facts.cpu.online)?;
     let mut expected = match facts.cpu.isolated.get() {
@@ -74,5 +78,16 @@ mod tests {
         assert!(!fires("0-3", "0-7", "4-7"));
         // The list may name CPUs that are not there.
         assert!(!fires("0-127", "0-7", ""));
+    }
+
+    #[test]
+    fn a_container_has_another_first_process() {
+        let files = [
+            ("/proc/1/status", "Cpus_allowed_list:\t0-3\n"),
+            ("/sys/devices/system/cpu/online", "0-7\n"),
+            ("/sys/devices/system/cpu/isolated", "\n"),
+            ("/run/.containerenv", ""),
+        ];
+        assert!(findings(&super::CHECK, &files).is_empty());
     }
 }
