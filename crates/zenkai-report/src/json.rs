@@ -6,6 +6,25 @@ use zenkai_diagnose::{Check, Context, Diagnosis, Impact, Subsystem, checks::CHEC
 use zenkai_facts::Facts;
 use zenkai_host::probe::Probe;
 
+use crate::text::hidden;
+
+/// A value as indented JSON in which every character that a terminal would act on is escaped: JSON itself asks
+/// that of the first 32 only, and DEL, the second set of control characters and the bidirectional overrides would
+/// go through to whoever prints a report.
+pub fn json_text(value: &impl Serialize) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        // Outside of strings there are none of them but the line feeds.
+        if letter != '\n' && hidden(letter) {
+            out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        } else {
+            out.push(letter);
+        }
+    }
+    Ok(out)
+}
+
 #[derive(Serialize)]
 struct DoctorJson<'d> {
     schema: &'static str,
@@ -56,4 +75,17 @@ pub fn checks_json() -> serde_json::Result<Value> {
     };
     let checks: Vec<CheckJson> = CHECKS.iter().map(describe).collect();
     Ok(serde_json::json!({ "schema": "zenkai.checks/1", "checks": serde_json::to_value(checks)? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_cannot_steer_the_terminal() {
+        let hostile = "a\x1bb\u{9b}c\u{202e}d\x7fe\nf";
+        let text = json_text(&[hostile]).unwrap();
+        assert_eq!(text, "[\n  \"a\\u001bb\\u009bc\\u202ed\\u007fe\\nf\"\n]");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile], "nothing is lost");
+    }
 }

@@ -15,5 +15,5 @@ pub use block::{Block, Field, Mark};
 pub use doctor::{Detail, doctor};
 pub use explain::{check_list, explain};
 pub use facts::facts;
-pub use json::{checks_json, doctor_json};
+pub use json::{checks_json, doctor_json, json_text};
 pub use text::{Style, render};

@@ -162,13 +162,15 @@ impl Page {
     }
 }
 
+/// Whether a terminal acts on a letter instead of showing it.
+pub(crate) fn hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
 /// Text with control characters spelled out, so that data cannot steer the terminal. The bidirectional overrides
 /// are among them: they can make a path read as another one.
 fn printable(text: &str) -> String {
-    let hidden = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
-    };
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

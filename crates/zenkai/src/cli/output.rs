@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
-use zenkai_report::{Block, Style, render};
+use zenkai_report::{Block, Style, json_text, render};
 
 /// Narrower than this, tables become unreadable; wider, sentences do.
 const WIDTH_RANGE: std::ops::RangeInclusive<u16> = 60..=110;
@@ -35,6 +35,6 @@ pub(super) fn write_blocks(out: &mut dyn Write, blocks: &[Block]) -> io::Result<
 }
 
 pub(super) fn write_json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
+    out.write_all(json_text(value)?.as_bytes())?;
     out.write_all(b"\n")
 }
