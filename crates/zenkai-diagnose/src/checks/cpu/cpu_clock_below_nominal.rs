@@ -34,8 +34,11 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
     let clocks = all_busy_khz(probe(facts)?);
     let nominal = facts.nominal_khz();
     let nominal_khz = *need(&nominal)?;
-    let slow: Vec<(u32, u64)> =
-        clocks.iter().copied().filter(|(_, khz)| khz * 100 < nominal_khz * ENOUGH_PERCENT).collect();
+    let slow: Vec<(u32, u64)> = clocks
+        .iter()
+        .copied()
+        .filter(|(_, khz)| khz.saturating_mul(100) < nominal_khz.saturating_mul(ENOUGH_PERCENT))
+        .collect();
     let Some(clock_khz) = median_khz(&slow) else {
         return if clocks.is_empty() { Err(unmeasured()) } else { Ok(None) };
     };

@@ -60,7 +60,7 @@ fn is_hybrid(facts: &Facts) -> bool {
     let policies = facts.cpu.frequency.policies.get().map(Vec::as_slice).unwrap_or_default();
     let maxima = || policies.iter().filter_map(|policy| policy.hardware_max_khz.value());
     match (maxima().min(), maxima().max()) {
-        (Some(least), Some(most)) => least * 100 < most * OUTLIER_PERCENT,
+        (Some(least), Some(most)) => least.saturating_mul(100) < most.saturating_mul(OUTLIER_PERCENT),
         _ => false,
     }
 }

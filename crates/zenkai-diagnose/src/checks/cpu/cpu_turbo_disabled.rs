@@ -63,6 +63,9 @@ fn by_switch(facts: &Facts) -> Judgement {
         Some(false) => judgement.judged = 1,
         _ => {}
     }
+    if !can_boost(facts) {
+        return judgement;
+    }
     match frequency.boost.value() {
         Some(false) => {
             judgement.judged = 1;
@@ -79,6 +82,21 @@ fn by_switch(facts: &Facts) -> Judgement {
         }
     }
     judgement
+}
+
+/// Drivers of other architectures that show `boost` on every machine, with 0 where the hardware has none, as on
+/// Ampere's servers and the Raspberry Pi.
+const SHOW_ALWAYS: [&str; 4] = ["cppc_cpufreq", "cpufreq-dt", "scmi", "qcom-cpufreq-hw"];
+
+/// Whether there is anything above nominal, as far as somebody tells.
+fn can_boost(facts: &Facts) -> bool {
+    let cppc = &facts.cpu.frequency.cppc;
+    if let (Some(highest), Some(nominal)) = (cppc.highest_perf.value(), cppc.nominal_perf.value()) {
+        return highest > nominal;
+    }
+    let policies = facts.cpu.frequency.policies.get().map(Vec::as_slice).unwrap_or_default();
+    let mut drivers = policies.iter().filter_map(|policy| policy.driver.text());
+    !drivers.any(|driver| SHOW_ALWAYS.contains(&driver))
 }
 
 /// `IA32_MISC_ENABLE` bit 38, on a model whose turbo table goes above its base clock.
@@ -140,6 +158,23 @@ mod tests {
         assert_eq!(found(epyc("cpb").file(BOOST, "0\n")).len(), 1);
         assert!(found(epyc("cpb").file(BOOST, "1\n")).is_empty());
         assert_eq!(findings(&super::CHECK, &policy(&[("boost", "0")]))[0].subject.to_string(), "CPUs 0-1");
+    }
+
+    #[test]
+    fn arm_servers_show_a_switch_without_turbo() {
+        let with = |highest: &str| {
+            let cppc = "/sys/devices/system/cpu/cpu0/acpi_cppc";
+            let mut files = policy(&[("scaling_driver", "cppc_cpufreq")]);
+            files.push((BOOST.to_owned(), "0\n".to_owned()));
+            files.push((format!("{cppc}/highest_perf"), format!("{highest}\n")));
+            files.push((format!("{cppc}/nominal_perf"), "280\n".to_owned()));
+            files.push(("/sys/devices/system/cpu/online".to_owned(), "0-1\n".to_owned()));
+            findings(&super::CHECK, &files).len()
+        };
+        assert_eq!((with("280"), with("340")), (0, 1));
+        let mut untold = policy(&[("scaling_driver", "cpufreq-dt")]);
+        untold.push((BOOST.to_owned(), "0\n".to_owned()));
+        assert!(findings(&super::CHECK, &untold).is_empty());
     }
 
     #[test]

@@ -46,9 +46,10 @@ fn judge(facts: &Facts) -> Result<Option<Finding>, Outcome> {
         return Err(Outcome::not_applicable("the kernel does not steer the clock here"));
     };
     let most_khz = *need(most)?;
-    let plain =
-        (nominal_khz * BELOW_NOMINAL_PERCENT..nominal_khz * NOT_TURBO_PERCENT).contains(&(fastest * 100));
-    if most_khz * 100 < nominal_khz * WORTHWHILE_PERCENT || !plain {
+    let plain = (nominal_khz.saturating_mul(BELOW_NOMINAL_PERCENT)
+        ..nominal_khz.saturating_mul(NOT_TURBO_PERCENT))
+        .contains(&fastest.saturating_mul(100));
+    if most_khz.saturating_mul(100) < nominal_khz.saturating_mul(WORTHWHILE_PERCENT) || !plain {
         return Ok(None);
     }
     let suspects = suspects(facts, most_khz);
