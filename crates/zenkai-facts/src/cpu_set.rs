@@ -33,7 +33,8 @@ impl CpuSet {
 
     /// Whether a number is in the set.
     pub fn contains(&self, number: u32) -> bool {
-        self.ranges.iter().any(|(first, last)| (*first..=*last).contains(&number))
+        let at = self.ranges.partition_point(|(_, last)| *last < number);
+        self.ranges.get(at).is_some_and(|(first, _)| *first <= number)
     }
 
     /// The numbers, ascending.
@@ -46,21 +47,76 @@ impl CpuSet {
         self.ranges.first().map(|(first, _)| *first)
     }
 
+    /// What is in any of the sets.
+    pub fn union<'s>(sets: impl IntoIterator<Item = &'s Self>) -> Self {
+        Self::from_ranges(sets.into_iter().flat_map(|set| set.ranges.iter().copied()).collect())
+    }
+
     /// What is in this set and not in the other.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        self.iter().filter(|number| !other.contains(*number)).collect()
+        let mut ranges = Vec::new();
+        let mut holes = other.ranges.iter().peekable();
+        for &(first, last) in &self.ranges {
+            let mut rest = Some(first);
+            while let (Some(from), Some(&&(hole, end))) = (rest, holes.peek()) {
+                if hole > last {
+                    break;
+                }
+                if from < hole {
+                    ranges.push((from, hole - 1));
+                }
+                rest = (end < last).then(|| from.max(end + 1));
+                if end > last {
+                    break;
+                }
+                holes.next();
+            }
+            ranges.extend(rest.map(|from| (from, last)));
+        }
+        Self { ranges }
     }
 
     /// What is in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.iter().filter(|number| other.contains(*number)).collect()
+        let mut ranges = Vec::new();
+        let (mut left, mut right) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some(&&one), Some(&&two)) = (left.peek(), right.peek()) {
+            let (first, last) = (one.0.max(two.0), one.1.min(two.1));
+            if first <= last {
+                ranges.push((first, last));
+            }
+            // The range that ends first cannot meet anything further.
+            if one.1 < two.1 {
+                left.next()
+            } else {
+                right.next()
+            };
+        }
+        Self { ranges }
     }
 
     /// Whether all of this set is in the other.
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.iter().all(|number| other.contains(number))
+        // Ranges of a set do not touch, so each must lie within one of the other's.
+        self.ranges.iter().all(|(first, last)| {
+            let at = other.ranges.partition_point(|(_, end)| end < first);
+            other.ranges.get(at).is_some_and(|(start, end)| start <= first && last <= end)
+        })
+    }
+
+    /// Ranges in any order, overlapping ones too.
+    fn from_ranges(mut ranges: Vec<(u32, u32)>) -> Self {
+        ranges.sort_unstable();
+        let mut set = Self::default();
+        for (first, last) in ranges {
+            match set.ranges.last_mut() {
+                Some((_, end)) if first <= end.saturating_add(1) => *end = last.max(*end),
+                _ => set.ranges.push((first, last)),
+            }
+        }
+        set
     }
 
     /// Parses the mask form of `/proc/irq/*/smp_affinity`: hexadecimal words of 32 bits, highest first,
@@ -110,15 +166,7 @@ impl FromStr for CpuSet {
             }
             ranges.push((first, last));
         }
-        ranges.sort_unstable();
-        let mut set = Self::default();
-        for (first, last) in ranges {
-            match set.ranges.last_mut() {
-                Some((_, end)) if first <= *end + 1 => *end = last.max(*end),
-                _ => set.ranges.push((first, last)),
-            }
-        }
-        Ok(set)
+        Ok(Self::from_ranges(ranges))
     }
 }
 
@@ -142,6 +190,8 @@ impl Serialize for CpuSet {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -158,6 +208,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn algebra_as_a_tree_does_it(
+            left in proptest::collection::btree_set(0_u32..90, 0..60),
+            right in proptest::collection::btree_set(0_u32..90, 0..60),
+        ) {
+            let of = |numbers: &BTreeSet<u32>| numbers.iter().copied().collect::<CpuSet>();
+            let (one, two) = (of(&left), of(&right));
+            prop_assert_eq!(one.difference(&two), of(&(&left - &right)));
+            prop_assert_eq!(one.intersection(&two), of(&(&left & &right)));
+            prop_assert_eq!(CpuSet::union([&one, &two]), of(&(&left | &right)));
+            prop_assert_eq!(one.is_subset(&two), left.is_subset(&right));
+            prop_assert!(one.intersection(&two).is_subset(&two));
+            for number in 0..92 {
+                prop_assert_eq!(one.contains(number), left.contains(&number));
+            }
+        }
+
         #[test]
         fn list_form_round_trips(numbers in proptest::collection::btree_set(0_u32..500, 0..60)) {
             let set: CpuSet = numbers.iter().copied().collect();
