@@ -12,7 +12,7 @@ mod sas;
 mod sata;
 mod transport;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -47,20 +47,20 @@ pub struct Block {
     pub mounts: Observed<Vec<Mount>>,
     /// Well-known data directories below `/var/lib` that exist here, and what they live on.
     pub data_directories: Observed<Vec<DataDirectory>>,
+    /// Where in `disks` a disk or the disk of a partition stands: there may be thousands, and joins ask often.
+    #[serde(skip)]
+    places: BTreeMap<String, usize>,
 }
 
 impl Block {
     /// The disk, array or volume of this kernel name.
     pub fn disk(&self, name: &str) -> Option<&Disk> {
-        self.disks.get()?.iter().find(|disk| disk.name == name)
+        self.disk_or_parent(name).filter(|disk| disk.name == name)
     }
 
     /// The disk of this name, or the one that the partition of this name is on.
     pub fn disk_or_parent(&self, name: &str) -> Option<&Disk> {
-        self.disk(name).or_else(|| {
-            let has = |disk: &&Disk| disk.partitions.iter().any(|partition| partition.name == name);
-            self.disks.get()?.iter().find(has)
-        })
+        self.disks.get()?.get(*self.places.get(name)?)
     }
 
     /// The physical disks below a disk, partition, array or volume, in the order they are met.
@@ -111,6 +111,7 @@ impl Block {
 pub fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Block {
     let mut simple_disks = Vec::new();
     let disks = disk::observe(reader, paths, &mut simple_disks);
+    let places = places(disks.get().map(Vec::as_slice).unwrap_or_default());
     let mut block = Block {
         disks,
         simple_disks,
@@ -118,9 +119,24 @@ pub fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Block {
         nvme_max_wakeup_us: reader.number("/sys/module/nvme_core/parameters/default_ps_max_latency_us"),
         mounts: mount::observe(reader),
         data_directories: mount::data_directories(reader),
+        places,
     };
     mount::join_disks(&mut block);
     block
+}
+
+/// Disks come before partitions of the same name, which no kernel has but a capture may.
+fn places(disks: &[Disk]) -> BTreeMap<String, usize> {
+    let mut places = BTreeMap::new();
+    for (place, disk) in disks.iter().enumerate() {
+        places.entry(disk.name.clone()).or_insert(place);
+    }
+    for (place, disk) in disks.iter().enumerate() {
+        for partition in &disk.partitions {
+            places.entry(partition.name.clone()).or_insert(place);
+        }
+    }
+    places
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub struct Idle {
 }
 
 /// What a CPU's own wake-up latency may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyLimit {
     /// Nobody limits it.

@@ -13,7 +13,7 @@ mod rustix_free_errno {
 }
 
 /// Why a value is unavailable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The kernel or the hardware does not have it (`ENOENT`).
     Absent,

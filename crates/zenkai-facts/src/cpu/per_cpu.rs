@@ -1,5 +1,7 @@
 //! One attribute of every CPU, told once for all CPUs that show the same.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{CpuSet, Observed, Reason};
@@ -15,11 +17,12 @@ pub struct Group<T> {
 
 /// Reads an attribute of each CPU. When the first CPU does not have it, the others are not asked: the kernel
 /// gives such attributes to all CPUs or none.
-pub(crate) fn per_cpu<T: PartialEq>(
+pub(crate) fn per_cpu<T: Ord + Clone>(
     cpus: &CpuSet,
     mut read: impl FnMut(u32) -> Observed<T>,
 ) -> Observed<Vec<Group<T>>> {
     let mut groups: Vec<(Vec<u32>, Observed<T>)> = Vec::new();
+    let mut places: BTreeMap<Result<T, Reason>, usize> = BTreeMap::new();
     let mut source = None;
     for cpu in cpus.iter() {
         let value = read(cpu);
@@ -29,7 +32,9 @@ pub(crate) fn per_cpu<T: PartialEq>(
             }
             source = Some(value.source().to_owned());
         }
-        match groups.iter_mut().find(|(_, known)| known.outcome() == value.outcome()) {
+        let shown = value.outcome().cloned().map_err(Clone::clone);
+        let place = *places.entry(shown).or_insert(groups.len());
+        match groups.get_mut(place) {
             Some((members, _)) => members.push(cpu),
             None => groups.push((vec![cpu], value)),
         }

@@ -1,5 +1,7 @@
 //! Default routes (proc(5): `/proc/net/route`, `/proc/net/ipv6_route`).
 
+use std::collections::BTreeSet;
+
 use crate::{Observed, Reader};
 
 /// `RTF_UP` and `RTF_REJECT` (`linux/route.h`).
@@ -39,13 +41,9 @@ fn is_zero(text: &str) -> bool {
 fn best_first<'t>(routes: impl Iterator<Item = (u32, &'t str)>) -> Vec<String> {
     let mut routes: Vec<_> = routes.collect();
     routes.sort_by_key(|(metric, _)| *metric);
-    let mut names: Vec<String> = Vec::new();
-    for (_, name) in routes {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let mut seen = BTreeSet::new();
+    let fresh = routes.into_iter().filter(|(_, name)| seen.insert(*name));
+    fresh.map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Thermal zones with their critical trip, and the devices that cool them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{Observed, Reader, Reason, reader::join};
@@ -70,16 +72,15 @@ fn critical(reader: &Reader<'_>, dir: &str) -> Observed<i64> {
 pub(super) fn cooling(reader: &Reader<'_>) -> Observed<Vec<CoolingDevices>> {
     list(reader, "cooling_device").map(|dirs| {
         let mut groups: Vec<CoolingDevices> = Vec::new();
+        let mut places = BTreeMap::new();
         for dir in dirs {
             let kind = reader.text(&join(&dir, "type"));
             let state = reader.number::<i64>(&join(&dir, "cur_state"));
             let max_state = reader.number::<i64>(&join(&dir, "max_state"));
-            let known = groups.iter_mut().find(|group| {
-                group.kind.outcome() == kind.outcome()
-                    && group.state.outcome() == state.outcome()
-                    && group.max_state.outcome() == max_state.outcome()
-            });
-            match known {
+            let shown = |number: &Observed<i64>| number.outcome().copied().map_err(Clone::clone);
+            let alike = (kind.outcome().cloned().map_err(Clone::clone), shown(&state), shown(&max_state));
+            let place = *places.entry(alike).or_insert(groups.len());
+            match groups.get_mut(place) {
                 Some(group) => group.count += 1,
                 None => groups.push(CoolingDevices { kind, state, max_state, count: 1 }),
             }

@@ -52,14 +52,10 @@ pub(super) fn each_writable_mount(
 
 /// The disk, array or volume a file system reads from: it has the read-ahead and the request queue that count.
 pub(super) fn mounted_disks(facts: &Facts) -> Vec<&Disk> {
-    let mut found: Vec<&Disk> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
     let mounts = facts.block.mounts.get().into_iter().flatten();
-    for disk in mounts.filter_map(|mount| facts.block.disk_or_parent(mount.device.as_deref()?)) {
-        if found.iter().all(|known| known.name != disk.name) {
-            found.push(disk);
-        }
-    }
-    found
+    let disks = mounts.filter_map(|mount| facts.block.disk_or_parent(mount.device.as_deref()?));
+    disks.filter(|disk| seen.insert(disk.name.as_str())).collect()
 }
 
 /// A drive with platters that we talk to directly, without a RAID controller in between.
