@@ -1,5 +1,7 @@
 //! The idle states of all CPUs: read CPU by CPU, told once for CPUs that have the same.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::{CpuSet, Observed, Reader, Reason, cpu::CPU_DIR, reader::join};
@@ -61,55 +63,82 @@ impl State {
 
 pub(super) fn observe(reader: &Reader<'_>, online: &CpuSet) -> Observed<Vec<State>> {
     let dir_of = |cpu: u32| join(CPU_DIR, format_args!("cpu{cpu}/cpuidle"));
-    let first = dir_of(online.first().unwrap_or(0));
-    let indices = reader.numbered(&first, "state").parse(|indices| {
-        if indices.len() > STATE_LIMIT { Err(format!("{} states", indices.len())) } else { Ok(indices) }
-    });
-    indices.map(|indices| {
-        let mut states: Vec<(State, Vec<u32>, Vec<u32>)> = Vec::new();
-        for index in indices {
-            let known = states.len();
-            for cpu in online.iter() {
-                let dir = join(&dir_of(cpu), format_args!("state{index}"));
-                add(reader, &mut states, known, index, cpu, &dir);
-            }
+    let names = reader.names(&dir_of(online.first().unwrap_or(0)));
+    names.parse(|names| {
+        let indices: Vec<u32> = numbers(&names);
+        if indices.len() > STATE_LIMIT {
+            return Err(format!("{} states", indices.len()));
         }
-        states.into_iter().map(finish).collect()
+        let one_table = !names.iter().any(|name| name == "driver");
+        let mut found = Vec::new();
+        for index in indices {
+            let mut states = States { reader, index, one_table, found: Vec::new(), places: BTreeMap::new() };
+            for cpu in online.iter() {
+                states.add(cpu, &join(&dir_of(cpu), format_args!("state{index}")));
+            }
+            found.extend(states.found.into_iter().map(finish));
+        }
+        Ok(found)
     })
 }
 
-/// Adds one CPU's state to the equal one of another CPU. Name and residency are read again only where the latency
-/// differs, as between the two kinds of cores of a hybrid CPU; this halves the number of files.
-fn add(
-    reader: &Reader<'_>,
-    states: &mut Vec<(State, Vec<u32>, Vec<u32>)>,
-    from: usize,
+fn numbers(names: &[String]) -> Vec<u32> {
+    let mut numbers: Vec<u32> =
+        names.iter().filter_map(|name| name.strip_prefix("state")?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The states of one index, as they differ between CPUs.
+struct States<'h> {
+    reader: &'h Reader<'h>,
     index: u32,
-    cpu: u32,
-    dir: &str,
-) {
-    let latency_us = reader.number::<u64>(&join(dir, "latency"));
-    if latency_us.is_absent() {
-        return;
-    }
-    let same = |state: &State| state.latency_us.outcome() == latency_us.outcome();
-    let place = states.iter().skip(from).position(|(state, ..)| same(state)).map(|at| at + from);
-    let place = place.unwrap_or_else(|| {
-        states.push((state(reader, index, latency_us, dir), Vec::new(), Vec::new()));
-        states.len() - 1
-    });
-    let Some((state, cpus, disabled)) = states.get_mut(place) else { return };
-    cpus.push(cpu);
-    let usage = add_up(&mut state.usage, reader.number(&join(dir, "usage")), cpus.len() == 1);
-    let time_us = add_up(&mut state.time_us, reader.number(&join(dir, "time")), cpus.len() == 1);
-    if let (Some(usage), Some(time_us)) = (usage, time_us) {
-        state.by_cpu.push(IdleTime { cpu, usage, time_us });
-    }
-    if reader.flag(&join(dir, "disable")).value() == Some(true) {
-        if disabled.is_empty() {
-            state.off_by_default = off_by_default(reader, dir);
+    /// Whether all CPUs have one table of states. The kernel shows name, description, latency and residency out of
+    /// the driver's table, which is one for the machine; only kernels for several drivers (`CONFIG_CPU_IDLE_MULTIPLE_
+    /// DRIVERS`, as for ARM's big and little cores) give CPUs different ones, and show a directory `driver` beside
+    /// the states (`drivers/cpuidle/sysfs.c` since 3.2).
+    one_table: bool,
+    found: Vec<(State, Vec<u32>, Vec<u32>)>,
+    places: BTreeMap<Result<u64, Reason>, usize>,
+}
+
+impl States<'_> {
+    /// Adds one CPU's state to the equal one of another CPU. What the table says is read again only where it may
+    /// differ, and then name and residency only where the latency does.
+    fn add(&mut self, cpu: u32, dir: &str) {
+        let reader = self.reader;
+        let usage = reader.number(&join(dir, "usage"));
+        if usage.is_absent() {
+            return;
         }
-        disabled.push(cpu);
+        let place = match self.found.first() {
+            Some(_) if self.one_table => 0,
+            _ => self.place(dir),
+        };
+        let Some((state, cpus, disabled)) = self.found.get_mut(place) else { return };
+        cpus.push(cpu);
+        let usage = add_up(&mut state.usage, usage, cpus.len() == 1);
+        let time_us = add_up(&mut state.time_us, reader.number(&join(dir, "time")), cpus.len() == 1);
+        if let (Some(usage), Some(time_us)) = (usage, time_us) {
+            state.by_cpu.push(IdleTime { cpu, usage, time_us });
+        }
+        if reader.flag(&join(dir, "disable")).value() == Some(true) {
+            if disabled.is_empty() {
+                state.off_by_default = off_by_default(reader, dir);
+            }
+            disabled.push(cpu);
+        }
+    }
+
+    /// Where the state with this latency stands.
+    fn place(&mut self, dir: &str) -> usize {
+        let latency_us = self.reader.number::<u64>(&join(dir, "latency"));
+        let next = self.found.len();
+        let place = *self.places.entry(latency_us.outcome().copied().map_err(Clone::clone)).or_insert(next);
+        if place == next {
+            self.found.push((state(self.reader, self.index, latency_us, dir), Vec::new(), Vec::new()));
+        }
+        place
     }
 }
 
@@ -166,7 +195,8 @@ mod tests {
         let host = (0..4).fold(FakeHost::new(&[]), |host, cpu| {
             let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state1");
             let small = cpu > 1;
-            host.file(&format!("{dir}/name"), if small { "C6E\n" } else { "C6\n" })
+            host.file(&format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/driver/name"), "psci_idle\n")
+                .file(&format!("{dir}/name"), if small { "C6E\n" } else { "C6\n" })
                 .file(&format!("{dir}/latency"), if small { "30\n" } else { "170\n" })
                 .file(&format!("{dir}/usage"), "5\n")
                 .file(&format!("{dir}/time"), "100\n")
@@ -182,5 +212,19 @@ mod tests {
         assert_eq!(states[1].enabled_on().to_string(), "2");
         assert_eq!(states[1].off_by_default.value(), Some(true));
         assert!(states[0].off_by_default.value().is_none());
+    }
+
+    #[test]
+    fn one_driver_has_one_table() {
+        let host = (0..3).fold(FakeHost::new(&[]), |host, cpu| {
+            let dir = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle/state1");
+            let host = if cpu == 0 { host.file(&format!("{dir}/latency"), "170\n") } else { host };
+            // CPU 2 came up without this state.
+            if cpu == 2 { host } else { host.file(&format!("{dir}/usage"), "5\n") }
+        });
+        let states = observe(&Reader::new(&host), &CpuSet::range(0..=2));
+        let states = states.get().unwrap();
+        assert_eq!((states.len(), states[0].cpus.to_string()), (1, "0-1".to_owned()));
+        assert_eq!((states[0].latency_us.value(), states[0].usage.value()), (Some(170), Some(10)));
     }
 }
