@@ -1,6 +1,6 @@
 //! Runs the checks and puts the findings in order.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use serde::Serialize;
 use zenkai_facts::Facts;
@@ -155,12 +155,30 @@ fn report(check: &'static Check, finding: Finding, policy: &Policy) -> Reported 
     }
 }
 
-/// Tells the same of many subjects once.
+/// Tells the same of many subjects once, where the first of them stood. Sorted into groups first, since a machine
+/// with thousands of devices may show thousands of different findings.
 fn fold(findings: Vec<Finding>) -> Vec<Finding> {
-    let mut folded: Vec<Finding> = Vec::new();
-    for finding in findings {
-        let left = folded.iter_mut().try_fold(finding, |finding, known| known.fold(finding));
-        folded.extend(left);
+    let mut known = BTreeMap::new();
+    let mut count = 0_usize;
+    let mut next = || {
+        count += 1;
+        count - 1
+    };
+    let places: Vec<usize> = findings
+        .iter()
+        .map(|finding| match finding.likeness() {
+            Some(likeness) => *known.entry(likeness).or_insert_with(&mut next),
+            None => next(),
+        })
+        .collect();
+    drop(known);
+    let mut groups: Vec<Vec<Finding>> = Vec::new();
+    for (finding, place) in findings.into_iter().zip(places) {
+        match groups.get_mut(place) {
+            Some(group) => group.push(finding),
+            // Places are counted up as they appear, so a new one is always the next.
+            None => groups.push(vec![finding]),
+        }
     }
-    folded
+    groups.into_iter().filter_map(Finding::folded).collect()
 }

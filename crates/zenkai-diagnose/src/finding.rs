@@ -1,5 +1,7 @@
 //! What was found, with the evidence.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use zenkai_facts::{CpuSet, Observed};
 use zenkai_tune::Setting;
@@ -118,17 +120,24 @@ impl Subject {
         Self::Devices(vec![name.into()])
     }
 
-    /// Both subjects as one, when they are of one kind.
-    fn union(&self, other: &Self) -> Option<Self> {
-        let both = |left: &CpuSet, right: &CpuSet| left.iter().chain(right.iter()).collect();
-        match (self, other) {
-            (Self::Cpus(left), Self::Cpus(right)) => Some(Self::Cpus(both(left, right))),
-            (Self::Nodes(left), Self::Nodes(right)) => Some(Self::Nodes(both(left, right))),
-            (Self::Devices(left), Self::Devices(right)) => {
-                Some(Self::Devices([left.as_slice(), right.as_slice()].concat()))
-            }
-            _ => None,
-        }
+    /// All subjects as one; they are of one kind.
+    fn union(subjects: &[&Self]) -> Option<Self> {
+        let sets = || {
+            subjects.iter().filter_map(|subject| match subject {
+                Self::Cpus(set) | Self::Nodes(set) => Some(set),
+                Self::Machine | Self::Devices(_) => None,
+            })
+        };
+        let names = subjects.iter().flat_map(|subject| match subject {
+            Self::Devices(names) => names.as_slice(),
+            Self::Machine | Self::Cpus(_) | Self::Nodes(_) => &[],
+        });
+        Some(match subjects.first()? {
+            Self::Machine => Self::Machine,
+            Self::Cpus(_) => Self::Cpus(CpuSet::union(sets())),
+            Self::Nodes(_) => Self::Nodes(CpuSet::union(sets())),
+            Self::Devices(_) => Self::Devices(names.cloned().collect()),
+        })
     }
 }
 
@@ -187,22 +196,49 @@ impl Finding {
         }
     }
 
-    /// Takes in a finding that says the same of another subject, or gives it back.
-    pub(crate) fn fold(&mut self, other: Self) -> Option<Self> {
-        let same = self.what == other.what && self.impact == other.impact && self.because == other.because;
-        let (true, Some(subject)) = (same, self.subject.union(&other.subject)) else { return Some(other) };
-        match (&mut self.remedy, &other.remedy) {
-            (Remedy::Set(settings), Remedy::Set(more)) => {
-                let new: Vec<_> =
-                    more.iter().filter(|setting| !settings.contains(setting)).cloned().collect();
-                settings.extend(new);
-            }
-            (mine, theirs) if mine == theirs => {}
-            _ => return Some(other),
+    /// Findings with equal likeness say the same of several subjects. There is one machine only, so what is found
+    /// of it has none.
+    pub(crate) fn likeness(&self) -> Option<impl Ord + '_> {
+        let kind = match self.subject {
+            Subject::Machine => return None,
+            Subject::Cpus(_) => 0_u8,
+            Subject::Nodes(_) => 1,
+            Subject::Devices(_) => 2,
+        };
+        // Settings are joined; anything else to do must be the same to be told once.
+        let remedy = match &self.remedy {
+            Remedy::Set(_) => (0_u8, ""),
+            Remedy::Do(text) => (1, text.as_str()),
+            Remedy::Firmware(text) => (2, text.as_str()),
+            Remedy::Hardware(text) => (3, text.as_str()),
+            Remedy::Hypervisor(text) => (4, text.as_str()),
+            Remedy::None => (5, ""),
+        };
+        Some((self.what.as_str(), self.impact, self.because.as_deref(), kind, remedy))
+    }
+
+    /// The findings of equal likeness as one, told as the first tells it.
+    pub(crate) fn folded(findings: Vec<Self>) -> Option<Self> {
+        if findings.len() < 2 {
+            return findings.into_iter().next();
         }
-        self.subject = subject;
-        self.others += 1;
-        None
+        let subject = Subject::union(&findings.iter().map(|finding| &finding.subject).collect::<Vec<_>>())?;
+        let mut findings = findings.into_iter();
+        let mut folded = findings.next()?;
+        folded.subject = subject;
+        folded.others = findings.len();
+        if let Remedy::Set(settings) = &mut folded.remedy {
+            let more = findings.flat_map(|finding| match finding.remedy {
+                Remedy::Set(settings) => settings,
+                _ => Vec::new(),
+            });
+            settings.extend(more);
+            let mut seen = BTreeSet::new();
+            let fresh: Vec<bool> = settings.iter().map(|setting| seen.insert(setting.clone())).collect();
+            let mut fresh = fresh.into_iter();
+            settings.retain(|_| fresh.next().unwrap_or(true));
+        }
+        Some(folded)
     }
 
     /// Adds evidence; what could not be read proves nothing and is left out.
@@ -253,12 +289,18 @@ mod tests {
             Finding::new(Subject::Cpus(cpus.parse().unwrap()), what)
                 .remedy(Remedy::Set(vec![Setting::attribute(format!("/sys/{cpus}"), "1")]))
         };
-        let mut first = of("0-1", "slow");
-        assert_eq!(first.fold(of("2-3", "slow")), None);
-        assert_eq!(first.subject.to_string(), "CPUs 0-3");
-        assert_eq!(first.others, 1);
-        assert!(matches!(&first.remedy, Remedy::Set(settings) if settings.len() == 2));
-        assert!(first.fold(of("4", "slower")).is_some());
-        assert!(first.fold(Finding::new(Subject::Machine, "slow")).is_some());
+        let fold = |findings: &[&Finding]| Finding::folded(findings.iter().copied().cloned().collect());
+        let (first, second) = (of("0-1", "slow"), of("2-3", "slow"));
+        assert!(first.likeness() == second.likeness());
+        let folded = fold(&[&first, &second, &first]).unwrap();
+        assert_eq!((folded.subject.to_string(), folded.others), ("CPUs 0-3".to_owned(), 2));
+        assert!(matches!(&folded.remedy, Remedy::Set(settings) if settings.len() == 2));
+        let slower = of("4", "slower");
+        assert!(first.likeness() != slower.likeness());
+        assert!(Finding::new(Subject::Machine, "slow").likeness().is_none());
+        let disk = |name: &str| Finding::new(Subject::device(name), "slow").remedy(Remedy::Do("turn".into()));
+        assert_eq!(fold(&[&disk("b"), &disk("a")]).unwrap().subject.to_string(), "b, a");
+        let (soft, hard) = (disk("a"), disk("a").remedy(Remedy::Hardware("turn".into())));
+        assert!(soft.likeness() != hard.likeness());
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use zenkai_host::Knob;
 
 /// A value wanted on a knob.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Setting {
     /// What is to be turned.
     pub knob: Knob,
