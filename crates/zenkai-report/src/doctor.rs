@@ -1,5 +1,7 @@
 //! A diagnosis as a report.
 
+use std::collections::BTreeMap;
+
 use zenkai_diagnose::{Diagnosis, Evidence, Finding, Remedy, Reported, Unjudged, UnjudgedCheck};
 use zenkai_facts::Facts;
 
@@ -110,8 +112,10 @@ fn remedy(remedy: &Remedy) -> Vec<String> {
 /// Tells a missing thing once, with all the checks that wanted it.
 fn unjudged(diagnosis: &Diagnosis, blocks: &mut Vec<Block>) {
     let mut missing: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    let mut places = BTreeMap::new();
     for UnjudgedCheck { check, missing: wanted } in &diagnosis.unjudged {
-        match missing.iter_mut().find(|(known, _)| *known == wanted) {
+        let place = *places.entry(wanted).or_insert(missing.len());
+        match missing.get_mut(place) {
             Some((_, checks)) => checks.push(check),
             None => missing.push((wanted, vec![check])),
         }
