@@ -21,7 +21,7 @@ impl Host for LiveHost {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty())?;
-        read_fd(&file, path.starts_with("/sys/"))
+        read_fd(&file, ends_with_a_short_read(path))
     }
 
     fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
@@ -69,9 +69,18 @@ impl TunableHost for LiveHost {
     }
 }
 
-/// Reads a descriptor to its end. `one_page`: the file is a sysfs attribute, whose content is at most a page and
-/// comes with the first read (`fs/kernfs/file.c`), so a short read already is the end and one system call is saved.
-pub(crate) fn read_fd(file: &OwnedFd, one_page: bool) -> io::Result<Vec<u8>> {
+/// Whether a read that gives less than was asked for is the end of this file, so that the system call to hear it
+/// said again is saved. So it is in sysfs, where a read gives all there is up to a page (`fs/kernfs/file.c`), and for
+/// sysctls, which give everything to the first read (`kernel/sysctl.c`). The file systems mounted inside sysfs have
+/// files of many records, whose reads end early where a record does not fit any more (`fs/seq_file.c`).
+fn ends_with_a_short_read(path: &str) -> bool {
+    const MANY_RECORDS: [&str; 3] = ["/sys/fs/cgroup/", "/sys/kernel/debug/", "/sys/kernel/tracing/"];
+    path.starts_with("/proc/sys/")
+        || (path.starts_with("/sys/") && !MANY_RECORDS.iter().any(|place| path.starts_with(place)))
+}
+
+/// Reads a descriptor to its end; `short_is_end` as [`ends_with_a_short_read`] tells.
+pub(crate) fn read_fd(file: &OwnedFd, short_is_end: bool) -> io::Result<Vec<u8>> {
     let mut chunk = [0_u8; 4096];
     let mut content = Vec::new();
     loop {
@@ -80,7 +89,7 @@ pub(crate) fn read_fd(file: &OwnedFd, one_page: bool) -> io::Result<Vec<u8>> {
             result => result?,
         };
         content.extend_from_slice(&chunk[..count]);
-        if count == 0 || (one_page && count < chunk.len()) {
+        if count == 0 || (short_is_end && count < chunk.len()) {
             return Ok(content);
         }
         if content.len() > FILE_SIZE_LIMIT {
@@ -141,4 +150,20 @@ fn statfs(path: &str) -> io::Result<Reply> {
         ("files_free".into(), stat.f_ffree),
         ("flags".into(), number(stat.f_flags)),
     ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_short_read_is_the_end() {
+        for path in ["/sys/devices/system/cpu/online", "/proc/sys/vm/swappiness", "/sys/fs/resctrl/schemata"]
+        {
+            assert!(ends_with_a_short_read(path), "{path}");
+        }
+        for path in ["/proc/interrupts", "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/debug/kprobes/list"] {
+            assert!(!ends_with_a_short_read(path), "{path}");
+        }
+    }
 }
