@@ -8,9 +8,11 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use zenkai_host::LiveHost;
 
 use crate::{
     bench_capture::grown,
+    bench_count::{MARK, by_subsystem, machine},
     process::{cargo, command, must, release_binary, root, works},
 };
 
@@ -19,12 +21,22 @@ pub(crate) struct BenchArgs {
     /// Runs of each command
     #[arg(long, default_value_t = 21)]
     runs: usize,
+    /// Only look at this machine once, to be traced
+    #[arg(long, hide = true)]
+    look: bool,
 }
 
+/// System calls that a subsystem may make where their number does not depend on CPUs or devices.
+const LIMIT: usize = 400;
+
 /// CPU and disk counts of the grown captures.
-const SIZES: [u32; 3] = [2, 64, 256];
+const SIZES: [u32; 4] = [2, 64, 256, 1024];
 
 pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
+    if args.look {
+        by_subsystem(&LiveHost);
+        return Ok(ExitCode::SUCCESS);
+    }
     must(&mut cargo(&["build", "--release", "--quiet", "--package", "zenkai"]))?;
     let binary = release_binary()?;
     live(&binary, args.runs)?;
@@ -41,7 +53,11 @@ fn live(binary: &Path, runs: usize) -> anyhow::Result<()> {
         row(&format!("zenkai {}", args.join(" ")), &time(binary, args, runs)?);
     }
     if works(&mut command("sh", &["-c", "command -v strace"])) {
-        println!("system calls of `zenkai doctor --json`: {}", system_calls(binary)?);
+        println!(
+            "system calls of `zenkai doctor --json`: {}",
+            trace(binary, &["doctor", "--json"])?.lines().count()
+        );
+        subsystems()?;
     } else {
         println!("system calls: not counted, strace is not installed");
     }
@@ -52,27 +68,34 @@ fn live(binary: &Path, runs: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same diagnosis on captures with more and more CPUs and disks: time per CPU should not grow.
+/// The same diagnosis on captures with more and more CPUs and disks: time per CPU and disk should not grow.
 fn growth(binary: &Path, runs: usize) -> anyhow::Result<()> {
-    let source = root().join("fixtures/hosts");
+    let plain = root().join("fixtures/hosts/plain.capture");
+    let text = std::fs::read_to_string(&plain).with_context(|| plain.display().to_string())?;
     let dir = tempfile::tempdir()?;
-    println!("\nCaptures grown to N CPUs and N disks, `zenkai doctor --json --capture`:");
-    let mut first: Option<f64> = None;
+    println!("\nCaptures grown to N CPUs and N disks, `zenkai doctor --json --capture`, milliseconds:");
+    let mut before: Option<(u32, f64, usize)> = None;
     for size in SIZES {
-        let text =
-            std::fs::read_to_string(source.join("plain.capture")).context("fixtures/hosts/plain.capture")?;
+        let capture = grown(&text, size);
+        let host = machine(&capture)?;
+        let facts = zenkai_facts::observe(&host);
+        let questions: usize = by_subsystem(&host).iter().map(|(_, asked)| asked).sum();
         let path = dir.path().join(format!("{size}.capture"));
-        std::fs::write(&path, grown(&text, size))?;
-        let path = path.to_string_lossy().into_owned();
-        let times = time(binary, &["doctor", "--json", "--capture", &path], runs)?;
-        row(&format!("{size} CPUs and disks"), &times);
+        std::fs::write(&path, &capture)?;
+        let times = time(binary, &["doctor", "--json", "--capture", &path.to_string_lossy()], runs)?;
+        let cpus = facts.cpu.topology.threads.value().unwrap_or(0);
+        let disks = facts.block.disks.get().map_or(0, Vec::len);
+        row(&format!("{cpus} CPUs, {disks} disks, {questions} questions"), &times);
         let median = times[times.len() / 2];
-        let base = *first.get_or_insert(median);
-        println!(
-            "    {:.2} times the first, for {} times the CPUs and disks",
-            median / base,
-            size / SIZES[0]
-        );
+        if let Some((fewer, faster, asked)) = before {
+            let more = f64::from(size - fewer);
+            println!(
+                "    each more of both: {:.4} ms, {} questions",
+                (median - faster) / more,
+                questions.saturating_sub(asked) / (size - fewer) as usize
+            );
+        }
+        before = Some((size, median, questions));
     }
     Ok(())
 }
@@ -97,16 +120,36 @@ fn row(name: &str, times: &[f64]) {
     println!("  {name:<40} {median:8.2}  {least:8.2} to {most:.2}");
 }
 
-fn system_calls(binary: &Path) -> anyhow::Result<usize> {
+/// The system calls of a command, one a line.
+fn trace(program: &Path, args: &[&str]) -> anyhow::Result<String> {
     let dir = tempfile::tempdir()?;
     let trace = dir.path().join("trace");
     command("strace", &["-f", "-qq", "-o"])
         .arg(&trace)
-        .arg(binary)
-        .args(["doctor", "--json"])
+        .arg(program)
+        .args(args)
         .stdout(Stdio::null())
         .status()?;
-    Ok(std::fs::read_to_string(&trace)?.lines().count())
+    Ok(String::from_utf8_lossy(&std::fs::read(&trace)?).into_owned())
+}
+
+/// What each subsystem costs on this machine.
+fn subsystems() -> anyhow::Result<()> {
+    let trace = trace(&std::env::current_exe()?, &["bench", "--look"])?;
+    println!("  by subsystem:");
+    let mut calls = 0_usize;
+    for line in trace.lines() {
+        match line.split_once(MARK).and_then(|(_, rest)| rest.split_once('"')) {
+            Some((name, _)) => {
+                if name != "start" {
+                    println!("    {name:<20} {calls:6}{}", if calls > LIMIT { "  above 400" } else { "" });
+                }
+                calls = 0;
+            }
+            None => calls += 1,
+        }
+    }
+    Ok(())
 }
 
 /// Peak resident set as the kernel accounts it (`getrusage`), through GNU time.

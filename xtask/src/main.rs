@@ -7,6 +7,7 @@
 
 mod bench;
 mod bench_capture;
+mod bench_count;
 mod docs;
 mod lab;
 mod process;
