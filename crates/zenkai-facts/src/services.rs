@@ -189,8 +189,14 @@ fn by_process_name(reader: &Reader<'_>) -> Observed<BTreeSet<String>> {
         }
         None => return kernel.map(|_| BTreeSet::new()),
     }
+    // Most processes of a large machine are the kernel's own threads, and one file names them all where the kernel
+    // was built with it (`CONFIG_PROC_CHILDREN`).
+    let threads = reader.text("/proc/2/task/2/children");
+    let threads: BTreeSet<u32> =
+        threads.text().unwrap_or("").split_whitespace().filter_map(|number| number.parse().ok()).collect();
     reader.numbered("/proc", "").map(|processes| {
-        let names = processes.into_iter().take(PROCESS_LIMIT).filter_map(|process| {
+        let programs = processes.into_iter().filter(|process| *process != 2 && !threads.contains(process));
+        let names = programs.take(PROCESS_LIMIT).filter_map(|process| {
             let name = reader.text(&format!("/proc/{process}/comm"));
             let known = KNOWN.iter().find(|known| known.stays && name.text() == Some(known.command))?;
             Some(known.name.to_owned())
@@ -291,6 +297,8 @@ mod tests {
         let host =
             [("/proc/1/comm", "init\n"), ("/proc/2/comm", "kthreadd\n"), ("/proc/99/comm", "irqbalance\n")];
         assert_eq!(active(&host), ["irqbalance"]);
+        let thread = [&host[..], &[("/proc/2/task/2/children", "99 101 \n")]].concat();
+        assert!(active(&thread).is_empty(), "a thread of the kernel is no service, whatever its name");
         let container = FakeHost::new(&[("/proc/1/comm", "sh\n"), ("/proc/2/comm", "tuned\n")]);
         let services = observe(&Reader::new(&container));
         assert!(matches!(services.present.reason(), Some(Reason::NotApplicable(_))));

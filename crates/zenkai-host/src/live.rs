@@ -71,11 +71,12 @@ impl TunableHost for LiveHost {
 
 /// Whether a read that gives less than was asked for is the end of this file, so that the system call to hear it
 /// said again is saved. So it is in sysfs, where a read gives all there is up to a page (`fs/kernfs/file.c`), and for
-/// sysctls, which give everything to the first read (`kernel/sysctl.c`). The file systems mounted inside sysfs have
+/// sysctls, which give everything to the first read (`kernel/sysctl.c`); and a process's name is one short record. The file systems mounted inside sysfs have
 /// files of many records, whose reads end early where a record does not fit any more (`fs/seq_file.c`).
 fn ends_with_a_short_read(path: &str) -> bool {
     const MANY_RECORDS: [&str; 3] = ["/sys/fs/cgroup/", "/sys/kernel/debug/", "/sys/kernel/tracing/"];
     path.starts_with("/proc/sys/")
+        || (path.starts_with("/proc/") && path.ends_with("/comm"))
         || (path.starts_with("/sys/") && !MANY_RECORDS.iter().any(|place| path.starts_with(place)))
 }
 
@@ -158,8 +159,12 @@ mod tests {
 
     #[test]
     fn where_a_short_read_is_the_end() {
-        for path in ["/sys/devices/system/cpu/online", "/proc/sys/vm/swappiness", "/sys/fs/resctrl/schemata"]
-        {
+        for path in [
+            "/sys/devices/system/cpu/online",
+            "/proc/sys/vm/swappiness",
+            "/proc/1/comm",
+            "/sys/fs/resctrl/schemata",
+        ] {
             assert!(ends_with_a_short_read(path), "{path}");
         }
         for path in ["/proc/interrupts", "/sys/fs/cgroup/cgroup.procs", "/sys/kernel/debug/kprobes/list"] {
