@@ -146,6 +146,8 @@ fn subsystems() -> anyhow::Result<()> {
                 }
                 calls = 0;
             }
+            // A debug build asks before each close whether the descriptor is open.
+            None if line.contains(" fcntl(") => {}
             None => calls += 1,
         }
     }
