@@ -34,6 +34,14 @@ pub struct Timing {
     pub boot: Option<Duration>,
 }
 
+/// A network card takes a moment to find its link again after a snapshot is restored; a job must not see it gone. Waits
+/// at most three seconds for those that are up.
+const SETTLE: &str = r#"for link in /sys/class/net/*/carrier; do
+tries=60
+while [ "$(cat "$link" 2>/dev/null)" = 0 ] && [ $tries -gt 0 ]; do tries=$((tries - 1)); /run/lab/busybox usleep 50000; done
+done
+"#;
+
 impl Machine {
     /// Gets a machine of `lab/machines` ready: from its snapshot, which is made now if there is none.
     ///
@@ -74,7 +82,8 @@ impl Machine {
     /// The job's own exit code is part of the outcome. An error means that the guest gave no outcome: it shows the end
     /// of the guest's console.
     pub fn run(&self, job: impl Into<Job>) -> Result<Outcome, LabError> {
-        let job = job.into();
+        let mut job = job.into();
+        job.script = format!("{SETTLE}{}", job.script);
         let mut files = Vec::new();
         for (name, path) in &job.files {
             files.push((name.as_str(), fs::read(path).with_path("read", path)?));

@@ -62,6 +62,8 @@ pub(crate) fn by_subsystem(host: &dyn Host) -> Vec<(&'static str, usize)> {
     done("start");
     let cpu = facts::cpu::observe(&reader);
     done("cpu");
+    let virtualisation = facts::virtualisation::observe(&reader);
+    done("virtualisation");
     let paths = facts::pcie::Paths::new(&reader);
     let kernel = facts::kernel::observe(&reader);
     done("kernel");
@@ -69,9 +71,9 @@ pub(crate) fn by_subsystem(host: &dyn Host) -> Vec<(&'static str, usize)> {
     done("net");
     facts::idle::observe(&reader, &cpu);
     done("idle");
-    facts::thermal::observe(&reader, &cpu);
+    facts::thermal::observe(&reader, &cpu, &virtualisation);
     done("thermal");
-    facts::msr::observe(&reader, &cpu);
+    facts::msr::observe(&reader, &cpu, &virtualisation);
     done("msr");
     facts::vulnerabilities::observe(&reader, &kernel);
     done("vulnerabilities");
@@ -89,8 +91,6 @@ pub(crate) fn by_subsystem(host: &dyn Host) -> Vec<(&'static str, usize)> {
     done("pcie");
     facts::irq::observe(&reader, &net);
     done("irq");
-    facts::virtualisation::observe(&reader);
-    done("virtualisation");
     facts::firmware::observe(&reader);
     done("firmware");
     facts::power::observe(&reader);
