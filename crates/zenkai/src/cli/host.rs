@@ -39,6 +39,11 @@ impl HostArgs {
             let name = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
             let host =
                 RootDir::open(name).with_context(|| format!("cannot open {name} as a machine's root"))?;
+            if ["/proc", "/sys", "/etc"].iter().all(|dir| host.list(dir).is_err()) {
+                return Err(CommandError::usage(anyhow!("{name} holds neither proc, sys nor etc")).hint(
+                    "give the folder that stands for the machine's /, such as the inside of a sosreport",
+                ));
+            }
             return Ok(Box::new(host));
         }
         Ok(Box::new(LiveHost))

@@ -133,6 +133,8 @@ fn files_that_are_no_captures() {
     }
     let called = zenkai(&["doctor", "--capture", "/no/such/file"]);
     assert!(called.exit == Exit::Usage && called.err.contains("/no/such/file"), "{}", called.err);
+    let empty = zenkai(&["doctor", "--root", dir.path().to_str().unwrap()]);
+    assert!(empty.exit == Exit::Usage && empty.err.contains("neither proc"), "{}", empty.err);
     let called = zenkai(&["facts", "--root", "/no/such/dir"]);
     assert!(called.exit == Exit::Usage && called.err.contains("/no/such/dir"), "{}", called.err);
 }
