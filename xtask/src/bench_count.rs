@@ -67,7 +67,7 @@ pub(crate) fn by_subsystem(host: &dyn Host) -> Vec<(&'static str, usize)> {
     let paths = facts::pcie::Paths::new(&reader);
     let kernel = facts::kernel::observe(&reader);
     done("kernel");
-    let net = facts::net::observe(&reader);
+    let net = facts::net::observe(&reader, &paths);
     done("net");
     facts::idle::observe(&reader, &cpu);
     done("idle");

@@ -95,7 +95,7 @@ pub fn observe(host: &dyn Host) -> Facts {
     let virtualisation = virtualisation::observe(&reader);
     let paths = pcie::Paths::new(&reader);
     let kernel = kernel::observe(&reader);
-    let net = net::observe(&reader);
+    let net = net::observe(&reader, &paths);
     Facts {
         privilege: Privilege { effective_uid },
         idle: idle::observe(&reader, &cpu),

@@ -11,7 +11,7 @@ mod settings;
 
 use serde::Serialize;
 
-use crate::{Observed, Reader};
+use crate::{Observed, Reader, pcie::Paths};
 
 pub use bond::{Bond, BondMember};
 pub use counters::{Conntrack, Protocols, SocketMemory, Softnet};
@@ -58,9 +58,9 @@ impl Net {
 }
 
 /// Reads this subsystem.
-pub fn observe(reader: &Reader<'_>) -> Net {
+pub fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Net {
     Net {
-        interfaces: interface::observe(reader),
+        interfaces: interface::observe(reader, paths),
         default_route: routes::ipv4(reader),
         default_route_ipv6: routes::ipv6(reader),
         softnet: counters::softnet(reader),

@@ -132,12 +132,6 @@ impl<'r> Paths<'r> {
     }
 }
 
-/// The hops of the device whose sysfs directory (or a link to it) is `device`, the device itself first and the
-/// root port last. Unavailable when the device is not on PCI at all.
-pub fn path(reader: &Reader<'_>, device: &str) -> Observed<Vec<Hop>> {
-    Paths::new(reader).path(device)
-}
-
 /// Reads this subsystem.
 pub fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Pcie {
     const DEVICES: &str = "/sys/bus/pci/devices";
@@ -223,7 +217,7 @@ mod tests {
     fn from_the_device_up_to_the_root_port() {
         let host = world();
         let reader = Reader::new(&host);
-        let hops = path(&reader, "/sys/block/nvme0n1");
+        let hops = Paths::new(&reader).path("/sys/block/nvme0n1");
         let [device, port] = hops.get().unwrap().as_slice() else { panic!("{hops:?}") };
         assert_eq!(device.address, "0000:3b:00.0");
         assert_eq!(device.class.text(), Some("0x010802"));
@@ -238,8 +232,11 @@ mod tests {
         assert!(matches!(port.max_width.reason(), Some(Reason::NotApplicable(_))));
         assert!(matches!(port.numa_node.reason(), Some(Reason::NotApplicable(_))));
         assert!(port.max_speed_mtps.is_absent());
-        assert!(matches!(path(&reader, "/sys/block/zram0").reason(), Some(Reason::NotApplicable(_))));
-        assert!(path(&reader, "/sys/block/sdz").is_absent());
+        assert!(matches!(
+            Paths::new(&reader).path("/sys/block/zram0").reason(),
+            Some(Reason::NotApplicable(_))
+        ));
+        assert!(Paths::new(&reader).path("/sys/block/sdz").is_absent());
     }
 
     #[test]

@@ -3,7 +3,11 @@
 use serde::Serialize;
 
 use super::{CLASS_DIR, bond, bond::Bond, ethtool, ethtool::Ethtool};
-use crate::{CpuSet, Observed, Reader, Reason, pcie, pcie::Hop, reader::join};
+use crate::{
+    CpuSet, Observed, Reader, Reason,
+    pcie::{Hop, Paths},
+    reader::join,
+};
 
 /// More queues than this are counted but not looked at one by one.
 const QUEUE_LIMIT: usize = 512;
@@ -168,10 +172,14 @@ pub struct Statistics {
     pub collisions: Observed<u64>,
 }
 
-pub(super) fn observe(reader: &Reader<'_>) -> Observed<Vec<Interface>> {
+pub(super) fn observe(reader: &Reader<'_>, paths: &Paths<'_>) -> Observed<Vec<Interface>> {
     // `bonding_masters` is a file among the interfaces.
     reader.names(CLASS_DIR).map(|names| {
-        names.into_iter().filter(|name| name != "bonding_masters").map(|name| read(reader, name)).collect()
+        names
+            .into_iter()
+            .filter(|name| name != "bonding_masters")
+            .map(|name| read(reader, paths, name))
+            .collect()
     })
 }
 
@@ -188,7 +196,7 @@ impl Entries {
     }
 }
 
-fn read(reader: &Reader<'_>, name: String) -> Interface {
+fn read(reader: &Reader<'_>, paths: &Paths<'_>, name: String) -> Interface {
     let dir = join(CLASS_DIR, &name);
     let at = |attribute: &str| join(&dir, attribute);
     let entries = Entries(reader.names(&dir).get().cloned().unwrap_or_default());
@@ -210,13 +218,13 @@ fn read(reader: &Reader<'_>, name: String) -> Interface {
         upper: entries.after("upper_"),
         statistics: counted.then(|| statistics(reader, &at("statistics"))),
         bond: (kind == Kind::Bond).then(|| bond::observe(reader, &dir)),
-        hardware: has_hardware.then(|| hardware(reader, &dir, &name)),
+        hardware: has_hardware.then(|| hardware(reader, paths, &dir, &name)),
         name,
         kind,
     }
 }
 
-fn hardware(reader: &Reader<'_>, dir: &str, name: &str) -> Hardware {
+fn hardware(reader: &Reader<'_>, paths: &Paths<'_>, dir: &str, name: &str) -> Hardware {
     let link = join(dir, "device");
     let device = reader.resolve(&link).map(|path| match path.rsplit_once('/') {
         Some((parent, own)) if own.starts_with("virtio") => parent.to_owned(),
@@ -229,7 +237,7 @@ fn hardware(reader: &Reader<'_>, dir: &str, name: &str) -> Hardware {
         driver: driver.parse(|path| last(&path).ok_or_else(|| "no name".to_owned())),
         subsystem_vendor: reader.text(&near("subsystem_vendor")),
         virtual_function: reader.resolve(&near("physfn")).get().is_some(),
-        pcie: pcie::path(reader, device.text().unwrap_or(&link)),
+        pcie: paths.path(device.text().unwrap_or(&link)),
         numa_node: node(&reader.parse(&near("numa_node"))),
         local_cpus: reader.cpu_set(&near("local_cpulist")),
         queues: queues(reader, &join(dir, "queues")),
@@ -411,7 +419,8 @@ mod tests {
     use super::*;
 
     fn interfaces(host: &FakeHost) -> Vec<Interface> {
-        observe(&Reader::new(host)).get().unwrap().clone()
+        let reader = Reader::new(host);
+        observe(&reader, &Paths::new(&reader)).get().unwrap().clone()
     }
 
     #[test]
