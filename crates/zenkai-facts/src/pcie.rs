@@ -104,7 +104,8 @@ impl<'r> Paths<'r> {
         Self { reader: *reader, hops: RefCell::default() }
     }
 
-    /// As [`path`].
+    /// The hops of the device whose sysfs directory (or a link to it) is `device`, the device itself first and the
+    /// root port last. Not applicable when the device is not on PCI at all.
     pub fn path(&self, device: &str) -> Observed<Vec<Hop>> {
         self.of_canonical(device, &self.reader.resolve(device))
     }
