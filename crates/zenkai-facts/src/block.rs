@@ -19,7 +19,7 @@ use serde::Serialize;
 use crate::{Observed, Reader, pcie::Paths};
 
 pub use disk::{Activity, Disk, Kind, Partition, SimpleDisk};
-pub use dm::{Dm, DmKind};
+pub use dm::{Dm, DmKind, Target};
 pub use md::Md;
 pub use mount::{DataDirectory, Mount, Usage};
 pub use nvme::Nvme;

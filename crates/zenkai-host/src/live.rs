@@ -1,5 +1,6 @@
 //! The machine we run on.
 
+mod device_mapper;
 mod ethtool;
 mod instructions;
 mod ipmi;
@@ -41,6 +42,7 @@ impl Host for LiveHost {
             Query::Statfs { path } => statfs(path),
             Query::Ethtool { device, request } => ethtool::query(device, *request),
             Query::Ipmi { netfn, command, data } => ipmi::query(*netfn, *command, data),
+            Query::DmTable { major, minor } => device_mapper::table(*major, *minor),
             Query::EffectiveUid => Ok(Reply::Numbers(vec![rustix::process::geteuid().as_raw().into()])),
             Query::Machine => {
                 Ok(Reply::Text(rustix::system::uname().machine().to_string_lossy().into_owned()))

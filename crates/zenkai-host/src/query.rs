@@ -86,6 +86,14 @@ pub enum Query {
         /// Request data.
         data: Vec<u8>,
     },
+    /// The table of a mapped device (device mapper), by its device number; answered by text, one target a line: start
+    /// and length in sectors, type, parameters. Needs root. A dm-crypt target gives its type alone, never its key.
+    DmTable {
+        /// Major device number.
+        major: u32,
+        /// Minor device number.
+        minor: u32,
+    },
     /// The effective user id we run as; answered by one number.
     EffectiveUid,
     /// The machine's hardware name as `uname -m` gives it; answered by text.
@@ -120,6 +128,7 @@ impl fmt::Display for Query {
                 write!(out, "ipmi {netfn:#x} {command:#x}")?;
                 data.iter().try_for_each(|byte| write!(out, " {byte:#x}"))
             }
+            Self::DmTable { major, minor } => write!(out, "dm-table {major} {minor}"),
             Self::EffectiveUid => out.write_str("effective-uid"),
             Self::Machine => out.write_str("machine"),
             Self::Probe => out.write_str("probe"),
@@ -149,6 +158,7 @@ impl FromStr for Query {
                 command: byte(command)?,
                 data: data.iter().map(byte).collect::<Result<_, _>>()?,
             },
+            ["dm-table", major, minor] => Self::DmTable { major: small(major)?, minor: small(minor)? },
             ["effective-uid"] => Self::EffectiveUid,
             ["machine"] => Self::Machine,
             ["probe"] => Self::Probe,
@@ -248,6 +258,7 @@ mod tests {
             Query::Statfs { path: "/mnt/a b=c%".into() },
             Query::Ethtool { device: "eth0".into(), request: EthtoolRequest::Features },
             Query::Ipmi { netfn: 0x2c, command: 2, data: vec![0xdc, 1, 0, 0] },
+            Query::DmTable { major: 252, minor: 3 },
             Query::EffectiveUid,
             Query::Machine,
             Query::Probe,

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::{Observed, Reader};
+use zenkai_host::Query;
+
+use crate::{Observed, Reader, Reason};
 
 /// `/sys/block/dm-N/dm`.
 #[derive(Debug, Clone, Serialize)]
@@ -16,6 +18,23 @@ pub struct Dm {
     pub lvm_layer: Observed<String>,
     /// Whether it is suspended: its I/O waits.
     pub suspended: Observed<bool>,
+    /// For LVM: what the volume is built of, in order. Other tables are nobody's business: dm-crypt's hold the key.
+    pub targets: Observed<Vec<Target>>,
+}
+
+/// One stretch of a mapped device (`dmsetup table`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Target {
+    /// `linear`, `striped`, `snapshot`, `thin`, `raid` …
+    pub kind: String,
+    /// Its length, in bytes.
+    pub length_bytes: u64,
+    /// For `striped`: over how many devices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stripes: Option<u32>,
+    /// For `striped`: how much goes to one device before the next has its turn, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stripe_bytes: Option<u64>,
 }
 
 /// Who made a mapped device.
@@ -43,12 +62,48 @@ pub enum DmKind {
 pub(super) fn observe(reader: &Reader<'_>, disk_dir: &str) -> Dm {
     let at = |name: &str| format!("{disk_dir}/dm/{name}");
     let uuid = reader.text(&at("uuid"));
+    let targets = match uuid.get().map(|uuid| kind_of(uuid)) {
+        Some(DmKind::Lvm) => targets(reader, &format!("{disk_dir}/dev")),
+        _ => {
+            Observed::unavailable(at("uuid"), Reason::NotApplicable("only LVM's tables are read".to_owned()))
+        }
+    };
     Dm {
+        targets,
         name: reader.text(&at("name")),
         kind: uuid.clone().map(|uuid| kind_of(&uuid)),
         lvm_layer: uuid.map(|uuid| lvm_layer(&uuid).to_owned()),
         suspended: reader.flag(&at("suspended")),
     }
+}
+
+fn targets(reader: &Reader<'_>, dev: &str) -> Observed<Vec<Target>> {
+    let number = reader.text(dev);
+    let parts = number.text().and_then(|text| text.split_once(':'));
+    let Some((Ok(major), Ok(minor))) = parts.map(|(major, minor)| (major.parse(), minor.parse())) else {
+        let reason = number.reason().cloned();
+        return Observed::unavailable(
+            dev,
+            reason.unwrap_or_else(|| Reason::Malformed("no device number".to_owned())),
+        );
+    };
+    let text = reader.query(&Query::DmTable { major, minor }, |reply| reply.text().map(str::to_owned));
+    text.parse(|text| text.lines().map(|line| target(line).ok_or_else(|| format!("`{line}`"))).collect())
+}
+
+/// `START LENGTH TYPE PARAMETERS`; those of `striped` begin with the number of stripes and the sectors of a stripe
+/// (`Documentation/admin-guide/device-mapper/striped.rst`).
+fn target(line: &str) -> Option<Target> {
+    const SECTOR_BYTES: u64 = 512;
+    let mut words = line.split(' ');
+    let length_bytes = words.nth(1)?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?;
+    let kind = words.next()?.to_owned();
+    let (mut stripes, mut stripe_bytes) = (None, None);
+    if kind == "striped" {
+        stripes = Some(words.next()?.parse().ok()?);
+        stripe_bytes = Some(words.next()?.parse::<u64>().ok()?.checked_mul(SECTOR_BYTES)?);
+    }
+    Some(Target { kind, length_bytes, stripes, stripe_bytes })
 }
 
 fn kind_of(uuid: &str) -> DmKind {
@@ -90,10 +145,23 @@ mod tests {
         assert_eq!(kind_of(""), DmKind::Other);
     }
 
+    #[test]
+    fn stripes_of_a_table() {
+        let striped = target("0 131072 striped 2 256 8:0 2048 8:16 2048").unwrap();
+        assert_eq!((striped.stripes, striped.stripe_bytes), (Some(2), Some(131_072)));
+        assert_eq!(striped.length_bytes, 67_108_864);
+        assert_eq!(target("0 8 linear 8:0 2048").unwrap().stripes, None);
+        for broken in
+            ["", "0", "0 x linear", "0 1 striped", "0 1 striped two 1", "0 18446744073709551615 linear"]
+        {
+            assert_eq!(target(broken), None, "{broken}");
+        }
+    }
+
     proptest! {
         #[test]
         fn never_panics(uuid in "(LVM-)?[ -~é]{0,80}") {
-            let _ = (kind_of(&uuid), lvm_layer(&uuid));
+            let _ = (kind_of(&uuid), lvm_layer(&uuid), target(&uuid));
         }
     }
 }

@@ -96,6 +96,8 @@ fn arrays_and_volumes_down_to_the_disks() {
     assert_eq!(named("md5")["md"]["level"], "raid5");
     assert_eq!(named("md5")["members"].as_array().unwrap().len(), 3);
     assert_eq!(named("dm-0")["dm"]["kind"], "lvm");
+    assert_eq!(named("dm-0")["dm"]["targets"][0]["stripes"], 2);
+    assert_eq!(named("dm-0")["dm"]["targets"][0]["stripe_bytes"], 128 << 10);
     let mounts = facts["block"]["mounts"].as_array().unwrap();
     assert!(mounts.iter().any(|mount| mount["target"] == "/srv/data"), "{mounts:?}");
 }
