@@ -69,8 +69,7 @@ fn passed(command: &mut Command) -> anyhow::Result<Outcome> {
 }
 
 /// What the live tests use: a program that must be there, and the Debian package it is in.
-const PACKAGES: [(&str, &str); 4] =
-    [("strace", "strace"), ("ip", "iproute2"), ("ethtool", "ethtool"), ("readelf", "binutils")];
+const PACKAGES: [(&str, &str); 2] = [("ethtool", "ethtool"), ("readelf", "binutils")];
 
 fn packages() -> anyhow::Result<Outcome> {
     let find =

@@ -73,11 +73,6 @@ impl Hop {
     pub fn current_mbps(&self) -> Option<u64> {
         Some(link_mbps(self.current_speed_mtps.value()?, self.current_width.value()?))
     }
-
-    /// What this function could carry at its best, in Mbit/s after line coding.
-    pub fn max_mbps(&self) -> Option<u64> {
-        Some(link_mbps(self.max_speed_mtps.value()?, self.max_width.value()?))
-    }
 }
 
 /// What a link of this speed and width carries in one direction, in Mbit/s: up to 5 GT/s eight of ten bits are

@@ -143,15 +143,14 @@ fn read_msr(cpu: u32, register: u32) -> io::Result<Reply> {
 
 fn statfs(path: &str) -> io::Result<Reply> {
     let stat = rustix::fs::statfs(path)?;
-    let number = |value: i64| u64::try_from(value).unwrap_or(0);
     Ok(Reply::Named(vec![
-        ("type".into(), number(stat.f_type)),
-        ("block_size_bytes".into(), number(stat.f_bsize)),
+        ("type".into(), stat.f_type.cast_unsigned()),
+        ("block_size_bytes".into(), stat.f_bsize.cast_unsigned()),
         ("blocks".into(), stat.f_blocks),
         ("blocks_available".into(), stat.f_bavail),
         ("files".into(), stat.f_files),
         ("files_free".into(), stat.f_ffree),
-        ("flags".into(), number(stat.f_flags)),
+        ("flags".into(), stat.f_flags.cast_unsigned()),
     ]))
 }
 

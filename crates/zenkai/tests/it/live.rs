@@ -1,6 +1,6 @@
 //! The machine the tests run on.
 
-use std::fs;
+use std::{fs, process::Command};
 
 use serde_json::Value;
 use zenkai::cli::Exit;
@@ -142,4 +142,33 @@ fn what_is_turned_here_is_found_here() {
         assert!(fires("block-read-ahead-off"));
     }
     assert!(!fires("memory-dirty-limits-small"), "put back");
+}
+
+/// Our own ioctls against the tool that everybody trusts, on every card of this machine.
+#[test]
+fn network_cards_are_what_ethtool_says() {
+    let facts: Value = serde_json::from_str(&zenkai(&["facts", "net", "--json"]).out).unwrap();
+    let interfaces = facts["interfaces"].as_array().unwrap();
+    let mut compared = 0;
+    for interface in interfaces.iter().filter(|interface| interface["hardware"].is_object()) {
+        let name = interface["name"].as_str().unwrap();
+        let ours = &interface["hardware"]["ethtool"];
+        let Ok(told) = Command::new("ethtool").args(["-i", name]).output() else {
+            eprintln!("SKIPPED: ethtool is not installed");
+            return;
+        };
+        let told = String::from_utf8(told.stdout).unwrap();
+        let driver = told.lines().find_map(|line| line.strip_prefix("driver: ")).unwrap();
+        assert_eq!(ours["driver"]["name"], driver, "{name}");
+        let told = Command::new("ethtool").args(["-g", name]).output().unwrap();
+        let told = String::from_utf8(told.stdout).unwrap();
+        // Maxima first, then what is in force, each with a line `RX:`.
+        let mut rings = told.lines().filter_map(|line| line.strip_prefix("RX:")).map(str::trim);
+        if let (Some(most), Some(now)) = (rings.next(), rings.next()) {
+            assert_eq!(ours["rings"]["rx_max"].to_string(), most, "{name}");
+            assert_eq!(ours["rings"]["rx"].to_string(), now, "{name}");
+        }
+        compared += 1;
+    }
+    eprintln!("{compared} of {} interfaces compared", interfaces.len());
 }
