@@ -1,0 +1,6 @@
+//! Measuring a machine at work: what it does while something runs, and whether a change made a difference.
+//!
+//! This crate knows nothing of profiles: whatever is compared hides behind an arm that can be entered and left.
+
+pub mod sampler;
+pub mod statistics;

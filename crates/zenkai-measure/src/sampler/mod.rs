@@ -1,0 +1,1 @@
+//! What the machine does while something runs, read again and again at little cost.

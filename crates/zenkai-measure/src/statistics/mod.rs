@@ -1,0 +1,1 @@
+//! Whether two arms differ, by how much, and when to stop asking.
