@@ -1,72 +1,8 @@
-//! The vocabulary of tuning: a setting is a value wanted on a knob.
-//!
-//! Profiles, plans, transactions and the journal are built on these words.
+//! Tuning: a profile, or the remedy of a finding, becomes wishes; wishes and the machine make a plan; a transaction
+//! applies the plan and keeps a journal that can undo it.
 
-use std::fmt;
+mod setting;
 
-use serde::Serialize;
-use zenkai_host::Knob;
+pub mod profile;
 
-/// A value wanted on a knob.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Setting {
-    /// What is to be turned.
-    pub knob: Knob,
-    /// The value, as it would be written.
-    pub value: String,
-}
-
-impl Setting {
-    /// A kernel attribute by its path.
-    pub fn attribute(path: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { knob: Knob::Attribute(path.into()), value: value.into() }
-    }
-
-    /// A sysctl by its dotted name.
-    pub fn sysctl(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { knob: Knob::Sysctl(name.into()), value: value.into() }
-    }
-
-    /// A kernel command-line argument; an empty value means that the argument is to go.
-    pub fn kernel_argument(key: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { knob: Knob::KernelArgument(key.into()), value: value.into() }
-    }
-
-    /// A system service: `start` or `stop`.
-    pub fn service(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { knob: Knob::Service(name.into()), value: value.into() }
-    }
-}
-
-/// The shell line a person would type.
-impl fmt::Display for Setting {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { knob, value } = self;
-        match knob {
-            Knob::Attribute(path) => write!(out, "echo {value} > {path}"),
-            Knob::Sysctl(name) if value.contains(char::is_whitespace) => {
-                write!(out, "sysctl -w {name}='{value}'")
-            }
-            Knob::Sysctl(name) => write!(out, "sysctl -w {name}={value}"),
-            Knob::KernelArgument(key) if value.is_empty() => {
-                write!(out, "remove `{key}` from the kernel command line and reboot")
-            }
-            Knob::KernelArgument(key) => {
-                write!(out, "add `{key}={value}` to the kernel command line and reboot")
-            }
-            Knob::Service(name) => write!(out, "systemctl {value} {name}"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Setting;
-
-    #[test]
-    fn a_setting_reads_as_a_command() {
-        assert_eq!(Setting::sysctl("vm.swappiness", "10").to_string(), "sysctl -w vm.swappiness=10");
-        assert_eq!(Setting::attribute("/sys/a", "b").to_string(), "echo b > /sys/a");
-        assert!(Setting::kernel_argument("idle", "").to_string().starts_with("remove `idle`"));
-    }
-}
+pub use setting::Setting;
