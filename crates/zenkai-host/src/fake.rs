@@ -9,7 +9,8 @@ use std::{
 use rustix::io::Errno;
 
 use crate::{
-    Capture, DirEntry, EntryKind, Host, Knob, NotRecorded, Query, Reply, TunableHost, capture::answer,
+    Act, Capture, DirEntry, EntryKind, Finished, Host, Knob, NotRecorded, Query, Reply, TunableHost, Value,
+    capture::answer,
 };
 
 /// Links are followed this often before the answer is `ELOOP`, like the kernel's own limit (`MAXSYMLINKS`).
@@ -44,6 +45,7 @@ struct State {
     capture: Capture,
     rules: BTreeMap<String, StoreRule>,
     writes: BTreeMap<String, usize>,
+    acts: Vec<Act>,
 }
 
 /// A machine that exists only in memory. It can be written to, and reacts as its [`StoreRule`]s say.
@@ -108,6 +110,16 @@ impl FakeHost {
     pub fn rule(self, path: &str, rule: StoreRule) -> Self {
         self.state().rules.insert(path.to_owned(), rule);
         self
+    }
+
+    /// What was run so far, in order.
+    pub fn acts(&self) -> Vec<Act> {
+        self.state().acts.clone()
+    }
+
+    /// How often each file was written to.
+    pub fn writes(&self) -> BTreeMap<String, usize> {
+        self.state().writes.clone()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -193,43 +205,70 @@ impl Host for FakeHost {
 }
 
 impl TunableHost for FakeHost {
-    fn value(&self, knob: &Knob) -> io::Result<String> {
-        let content = self.read(&knob.path().ok_or(Errno::OPNOTSUPP)?)?;
-        let text = String::from_utf8(content).map_err(|_| Errno::ILSEQ)?;
-        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
-    }
-
-    fn set(&self, knob: &Knob, value: &str) -> io::Result<()> {
-        let path = knob.path().ok_or(Errno::OPNOTSUPP)?;
-        let old = self.value(knob)?;
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
+        let Some(path) = knob.path() else {
+            let reply = match value {
+                Value::Text(text) => Ok(Reply::Text(text.clone())),
+                Value::Absent => Err(Errno::NOENT.into()),
+            };
+            self.state().capture.record_query(&Query::Knob(knob.clone()), &reply);
+            return Ok(());
+        };
+        let old = match self.read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && knob.may_be_absent() => Vec::new(),
+            result => result?,
+        };
         let mut state = self.state();
         let writes = state.writes.entry(path.clone()).or_default();
         *writes += 1;
         let nth = *writes;
-        let stored = match state.rules.get(&path).cloned() {
+        let rule = state.rules.get(&path).cloned();
+        if let Some(StoreRule::FailOnWrite(n, errno)) = rule
+            && n == nth
+        {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
+        if let Knob::File(_) = knob {
+            let content = value.text().map(|text| text.as_bytes().to_vec());
+            state.capture.record_read(&path, &content.ok_or_else(|| Errno::NOENT.into()));
+            return Ok(());
+        }
+        let value = value.text().ok_or(Errno::INVAL)?;
+        let old = String::from_utf8_lossy(&old);
+        state.store(path, old.trim_end_matches('\n'), value, rule)
+    }
+
+    /// Nothing is run in a world of text: it is only written down, see [`FakeHost::acts`].
+    fn run(&self, act: &Act) -> io::Result<Finished> {
+        self.state().acts.push(act.clone());
+        Ok(Finished { code: 0, output: String::new() })
+    }
+}
+
+impl State {
+    /// What a `store()` function of the kernel does with the value.
+    fn store(&mut self, path: String, old: &str, value: &str, rule: Option<StoreRule>) -> io::Result<()> {
+        let stored = match rule {
             Some(StoreRule::Reject(errno)) => return Err(io::Error::from_raw_os_error(errno)),
-            Some(StoreRule::FailOnWrite(n, errno)) if n == nth => {
-                return Err(io::Error::from_raw_os_error(errno));
-            }
             Some(StoreRule::Accept(choices)) if choices.iter().all(|choice| choice != value) => {
                 return Err(Errno::INVAL.into());
             }
             None | Some(StoreRule::FailOnWrite(..) | StoreRule::Accept(_)) => value.to_owned(),
-            Some(StoreRule::Select) => select(&old, value)?,
+            Some(StoreRule::Select) => select(old, value)?,
             Some(StoreRule::Clamp(low, high)) => {
                 let number: i64 = value.parse().map_err(|_| Errno::INVAL)?;
                 number.clamp(low, high).to_string()
             }
             Some(StoreRule::Couple { path: other, value: coupled }) => {
-                state.capture.reads.insert(other, Ok(format!("{coupled}\n").into_bytes()));
+                self.capture.reads.insert(other, Ok(format!("{coupled}\n").into_bytes()));
                 value.to_owned()
             }
             Some(StoreRule::Vanish) => {
-                state.capture.reads.insert(path, Err(Errno::NOENT.raw_os_error()));
+                self.capture.reads.insert(path, Err(Errno::NOENT.raw_os_error()));
                 return Ok(());
             }
         };
-        state.capture.reads.insert(path, Ok(format!("{stored}\n").into_bytes()));
+        self.capture.reads.insert(path, Ok(format!("{stored}\n").into_bytes()));
         Ok(())
     }
 }
@@ -247,6 +286,7 @@ fn select(shown: &str, value: &str) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value;
 
     #[test]
     fn a_complete_world_follows_links_and_derives_directories() {
@@ -284,17 +324,17 @@ mod tests {
         .rule("/clamped", StoreRule::Clamp(1, 10))
         .rule("/fails", StoreRule::FailOnWrite(2, errno))
         .rule("/cpu1/max", StoreRule::Vanish);
-        host.set(&attribute("/thp"), "never").unwrap();
-        assert_eq!(host.value(&attribute("/thp")).unwrap(), "always madvise [never]");
-        assert_eq!(host.set(&attribute("/thp"), "maybe").unwrap_err().raw_os_error(), Some(errno));
-        host.set(&attribute("/dirty_bytes"), "4096").unwrap();
-        assert_eq!(host.value(&attribute("/dirty_ratio")).unwrap(), "0");
-        host.set(&attribute("/clamped"), "99").unwrap();
-        assert_eq!(host.value(&attribute("/clamped")).unwrap(), "10");
-        host.set(&attribute("/fails"), "2").unwrap();
-        assert_eq!(host.set(&attribute("/fails"), "3").unwrap_err().raw_os_error(), Some(errno));
-        host.set(&attribute("/cpu1/max"), "0").unwrap();
-        assert_eq!(host.value(&attribute("/cpu1/max")).unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert!(host.set(&attribute("/missing"), "1").is_err());
+        host.set(&attribute("/thp"), &"never".into()).unwrap();
+        assert_eq!(value(&host, &attribute("/thp")).unwrap(), "never".into());
+        assert_eq!(host.set(&attribute("/thp"), &"maybe".into()).unwrap_err().raw_os_error(), Some(errno));
+        host.set(&attribute("/dirty_bytes"), &"4096".into()).unwrap();
+        assert_eq!(value(&host, &attribute("/dirty_ratio")).unwrap(), "0".into());
+        host.set(&attribute("/clamped"), &"99".into()).unwrap();
+        assert_eq!(value(&host, &attribute("/clamped")).unwrap(), "10".into());
+        host.set(&attribute("/fails"), &"2".into()).unwrap();
+        assert_eq!(host.set(&attribute("/fails"), &"3".into()).unwrap_err().raw_os_error(), Some(errno));
+        host.set(&attribute("/cpu1/max"), &"0".into()).unwrap();
+        assert_eq!(value(&host, &attribute("/cpu1/max")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(host.set(&attribute("/missing"), &"1".into()).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::{Knob, Query, Reply};
+use crate::{Act, Finished, Knob, Query, Reply, Value};
 
 /// Files are read up to this many bytes; a larger one is an error (`EFBIG`), never a truncated value.
 /// The largest file zenkai reads, `/proc/interrupts` with 1 024 CPUs and 4 000 lines, comes to about 45 MiB.
@@ -50,11 +50,12 @@ pub trait Host: Send + Sync {
 
 /// A machine that can be changed. Only the executor (apply, undo, recover) ever asks for one.
 pub trait TunableHost: Host {
-    /// The knob's value as the kernel shows it now, without a trailing newline.
-    fn value(&self, knob: &Knob) -> io::Result<String>;
+    /// Turns the knob: one `write` call for a kernel attribute, as sysfs demands; an atomic replacement that keeps
+    /// owner, mode and label for a file; [`Value::Absent`] removes what may be absent.
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()>;
 
-    /// Writes the knob in one `write` call, as sysfs demands.
-    fn set(&self, knob: &Knob, value: &str) -> io::Result<()>;
+    /// Does what is no knob: a script, or a program for which the kernel offers no system call.
+    fn run(&self, act: &Act) -> io::Result<Finished>;
 }
 
 impl<H: Host + ?Sized> Host for Box<H> {

@@ -5,6 +5,7 @@
 //! replayed from a text file ([`FakeHost`]); whoever holds a `&dyn Host` cannot tell the difference and cannot
 //! write. This is also the only crate that may contain unsafe code.
 
+mod act;
 mod anonymise;
 mod capture;
 mod errno;
@@ -19,11 +20,12 @@ mod root_dir;
 
 pub mod probe;
 
+pub use act::{Act, Finished};
 pub use capture::{Capture, CaptureError};
 pub use errno::{NotRecorded, errno_name};
 pub use fake::{FakeHost, StoreRule};
 pub use host::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, TunableHost};
-pub use knob::Knob;
+pub use knob::{DiskParameter, Knob, TaskParameter, Value, value};
 pub use live::LiveHost;
 pub use probed::ProbedHost;
 pub use query::{EthtoolRequest, Query, QueryParseError, Reply};

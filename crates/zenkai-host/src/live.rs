@@ -4,6 +4,8 @@ mod device_mapper;
 mod ethtool;
 mod instructions;
 mod ipmi;
+mod knobs;
+mod run;
 
 use std::{io, os::fd::OwnedFd};
 
@@ -12,7 +14,9 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, Knob, Query, Reply, TunableHost};
+use crate::{
+    Act, DirEntry, EntryKind, FILE_SIZE_LIMIT, Finished, Host, Knob, Query, Reply, TunableHost, Value,
+};
 
 /// The live machine, read and written with plain system calls: no child process, no shell.
 #[derive(Debug, Default, Clone, Copy)]
@@ -47,6 +51,7 @@ impl Host for LiveHost {
             Query::Machine => {
                 Ok(Reply::Text(rustix::system::uname().machine().to_string_lossy().into_owned()))
             }
+            Query::Knob(knob) => knobs::value(knob),
             // A probe runs for seconds and loads the machine: it is started by name, never by looking.
             Query::Probe => Err(Errno::NODATA.into()),
         }
@@ -54,20 +59,12 @@ impl Host for LiveHost {
 }
 
 impl TunableHost for LiveHost {
-    fn value(&self, knob: &Knob) -> io::Result<String> {
-        let path = knob.path().ok_or(Errno::OPNOTSUPP)?;
-        let bytes = self.read(&path)?;
-        let text = String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)?;
-        Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
+        knobs::set(knob, value)
     }
 
-    fn set(&self, knob: &Knob, value: &str) -> io::Result<()> {
-        let path = knob.path().ok_or(Errno::OPNOTSUPP)?;
-        // Never O_CREAT: a missing attribute must stay missing, and debugfs or cgroupfs must not grow files.
-        let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = rustix::fs::open(path, flags, Mode::empty())?;
-        let written = rustix::io::write(&file, value.as_bytes())?;
-        if written == value.len() { Ok(()) } else { Err(Errno::IO.into()) }
+    fn run(&self, act: &Act) -> io::Result<Finished> {
+        run::run(act)
     }
 }
 

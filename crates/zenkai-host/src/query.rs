@@ -2,8 +2,13 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::{Deserialize, Serialize};
+
+use crate::Knob;
+
 /// A request of the ethtool ioctl (`linux/ethtool.h`), all of the "get" kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum EthtoolRequest {
     /// `ETHTOOL_GDRVINFO`, as text lines `key value`: `driver`, `version`, `firmware`, `bus` (bus address). What
     /// the driver leaves empty has no line.
@@ -32,6 +37,13 @@ pub enum EthtoolRequest {
     Eee,
     /// `ETHTOOL_GSTATS`: the driver's own counters by name. A name may come more than once.
     Statistics,
+}
+
+impl EthtoolRequest {
+    /// The word for it in captures and journals.
+    pub fn name(self) -> &'static str {
+        ETHTOOL.iter().find(|(known, _)| *known == self).map_or("?", |(_, name)| name)
+    }
 }
 
 const ETHTOOL: &[(EthtoolRequest, &str)] = &[
@@ -98,6 +110,8 @@ pub enum Query {
     EffectiveUid,
     /// The machine's hardware name as `uname -m` gives it; answered by text.
     Machine,
+    /// The value of a knob that is no file; answered by text, or `ENOENT` where it is absent.
+    Knob(Knob),
     /// The result of the active probe as JSON text, when one was made (`zenkai doctor --probe`).
     Probe,
 }
@@ -121,8 +135,7 @@ impl fmt::Display for Query {
             Self::Msr { cpu, register } => write!(out, "msr {cpu} {register:#x}"),
             Self::Statfs { path } => write!(out, "statfs {}", escape(path)),
             Self::Ethtool { device, request } => {
-                let name = ETHTOOL.iter().find(|(known, _)| known == request).map_or("?", |(_, name)| name);
-                write!(out, "ethtool {} {name}", escape(device))
+                write!(out, "ethtool {} {}", escape(device), request.name())
             }
             Self::Ipmi { netfn, command, data } => {
                 write!(out, "ipmi {netfn:#x} {command:#x}")?;
@@ -132,6 +145,10 @@ impl fmt::Display for Query {
             Self::EffectiveUid => out.write_str("effective-uid"),
             Self::Machine => out.write_str("machine"),
             Self::Probe => out.write_str("probe"),
+            Self::Knob(knob) => {
+                let json = serde_json::to_string(knob).map_err(|_| fmt::Error)?;
+                write!(out, "knob {}", escape(&json))
+            }
         }
     }
 }
@@ -162,6 +179,10 @@ impl FromStr for Query {
             ["effective-uid"] => Self::EffectiveUid,
             ["machine"] => Self::Machine,
             ["probe"] => Self::Probe,
+            ["knob", json] => {
+                let json = unescape(json).ok_or_else(bad)?;
+                Self::Knob(serde_json::from_str(&json).map_err(|_| bad())?)
+            }
             _ => return Err(bad()),
         })
     }
@@ -262,6 +283,7 @@ mod tests {
             Query::EffectiveUid,
             Query::Machine,
             Query::Probe,
+            Query::Knob(Knob::Ethtool { device: "eth 0".into(), request: EthtoolRequest::Rings }),
         ];
         for query in queries {
             assert_eq!(query.to_string().parse::<Query>().unwrap(), query);

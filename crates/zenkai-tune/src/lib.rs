@@ -1,8 +1,15 @@
 //! Tuning: a profile, or the remedy of a finding, becomes wishes; wishes and the machine make a plan; a transaction
 //! applies the plan and keeps a journal that can undo it.
 
+mod plan;
+mod scene;
 mod setting;
+mod wish;
 
+pub mod plugins;
 pub mod profile;
 
+pub use plan::{Plan, State, Step, same};
+pub use scene::{Instance, OptionText, Scene};
 pub use setting::Setting;
+pub use wish::{Fault, Hold, Want, When, Wish};

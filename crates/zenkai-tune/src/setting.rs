@@ -52,7 +52,8 @@ impl fmt::Display for Setting {
             Knob::KernelArgument(key) => {
                 write!(out, "add `{key}={value}` to the kernel command line and reboot")
             }
-            Knob::Service(name) => write!(out, "systemctl {value} {name}"),
+            Knob::Service(name) | Knob::ServiceEnabled(name) => write!(out, "systemctl {value} {name}"),
+            other => write!(out, "set {other} to {value}"),
         }
     }
 }

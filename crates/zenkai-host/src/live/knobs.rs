@@ -1,0 +1,40 @@
+//! Knobs on the live machine: one arm a kind, each in its own file below.
+
+use std::io;
+
+use rustix::{
+    fs::{Mode, OFlags},
+    io::Errno,
+};
+
+use crate::{Knob, Reply, Value};
+
+/// The value of a knob that is no file.
+pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
+    match knob {
+        Knob::Attribute(_) | Knob::Sysctl(_) | Knob::File(_) => Err(Errno::INVAL.into()),
+        _ => Err(Errno::OPNOTSUPP.into()),
+    }
+}
+
+/// Turns a knob.
+pub(super) fn set(knob: &Knob, value: &Value) -> io::Result<()> {
+    match knob {
+        Knob::Attribute(_) | Knob::Sysctl(_) => {
+            let path = knob.path().ok_or(Errno::INVAL)?;
+            write_attribute(&path, value.text().ok_or(Errno::INVAL)?)
+        }
+        _ => Err(Errno::OPNOTSUPP.into()),
+    }
+}
+
+/// One `write` of the whole value, as sysfs demands.
+fn write_attribute(path: &str, value: &str) -> io::Result<()> {
+    // Never O_CREAT: a missing attribute must stay missing, and debugfs or cgroupfs must not grow files.
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    // An empty value is written as a newline: a write of no bytes never reaches the attribute.
+    let bytes = if value.is_empty() { "\n" } else { value };
+    let written = rustix::io::write(&file, bytes.as_bytes())?;
+    if written == bytes.len() { Ok(()) } else { Err(Errno::IO.into()) }
+}
