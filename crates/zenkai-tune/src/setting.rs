@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
-use zenkai_host::Knob;
+use zenkai_host::{Knob, Value};
+
+use crate::{Want, When, Wish, profile::Origin};
 
 /// A value wanted on a knob.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -33,6 +35,32 @@ impl Setting {
     /// A system service: `start` or `stop`.
     pub fn service(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self { knob: Knob::Service(name.into()), value: value.into() }
+    }
+}
+
+impl Setting {
+    /// The setting as a wish, for a plan.
+    pub fn wish(&self, origin: Origin) -> Wish {
+        let (knob, when) = match &self.knob {
+            knob @ Knob::KernelArgument(_) => (knob.clone(), When::AfterReboot),
+            knob => (knob.clone(), When::Now),
+        };
+        let to = match (&knob, self.value.as_str()) {
+            (Knob::KernelArgument(_), "") => Value::Absent,
+            (Knob::Service(_), "start") => "running".into(),
+            (Knob::Service(_), "stop") => "stopped".into(),
+            (_, text) => text.into(),
+        };
+        Wish {
+            origin,
+            unit: String::new(),
+            plugin: String::new(),
+            option: String::new(),
+            device: None,
+            asked: self.value.clone(),
+            want: Want::Set { knob, to, when },
+            risk: None,
+        }
     }
 }
 
