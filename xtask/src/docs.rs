@@ -4,6 +4,7 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, bail};
 use zenkai_diagnose::checks::CHECKS;
+use zenkai_tune::plugins::PLUGINS;
 
 use crate::process::root;
 
@@ -55,6 +56,7 @@ fn pages() -> anyhow::Result<Vec<(PathBuf, String)>> {
     Ok(vec![
         (dir.join("checks.md"), checks()?),
         (dir.join("cli.md"), commands()?),
+        (dir.join("plugins.md"), plugins()?),
         (root().join("README.md"), readme()?),
     ])
 }
@@ -101,6 +103,24 @@ fn checks() -> anyhow::Result<String> {
             check.id, check.id, check.impact
         )?;
         writeln!(page, " · effect: {}\n{}", check.effect, body.trim_end())?;
+    }
+    Ok(page)
+}
+
+fn plugins() -> anyhow::Result<String> {
+    let mut page = format!("{NOTE}# Plugins\n\nWhat the sections of a profile can set.\n");
+    for plugin in PLUGINS {
+        writeln!(page, "\n## {}\n\n{}.", plugin.name, plugin.summary.trim_end_matches('.'))?;
+        if plugin.devices.is_some() {
+            writeln!(page, "It has devices: `devices=` says for which a section is.")?;
+        }
+        if !plugin.options.is_empty() {
+            writeln!(page, "\n| option | what it is for | default |\n|---|---|---|")?;
+        }
+        for option in plugin.options {
+            let help = option.help.replace('|', "\\|");
+            writeln!(page, "| `{}` | {help} | {} |", option.name, option.default)?;
+        }
     }
     Ok(page)
 }
