@@ -2,10 +2,13 @@
 
 mod device_mapper;
 mod ethtool;
+mod file;
 mod instructions;
 mod ipmi;
 mod knobs;
+mod module;
 mod run;
+mod trusted;
 
 use std::{io, os::fd::OwnedFd};
 

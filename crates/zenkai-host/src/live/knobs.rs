@@ -7,12 +7,15 @@ use rustix::{
     io::Errno,
 };
 
+use super::{file, module};
 use crate::{Knob, Reply, Value};
 
 /// The value of a knob that is no file.
 pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
     match knob {
         Knob::Attribute(_) | Knob::Sysctl(_) | Knob::File(_) => Err(Errno::INVAL.into()),
+        Knob::Module(name) => module::value(name),
+        Knob::Directory(path) => file::directory(path),
         _ => Err(Errno::OPNOTSUPP.into()),
     }
 }
@@ -24,6 +27,9 @@ pub(super) fn set(knob: &Knob, value: &Value) -> io::Result<()> {
             let path = knob.path().ok_or(Errno::INVAL)?;
             write_attribute(&path, value.text().ok_or(Errno::INVAL)?)
         }
+        Knob::File(path) => file::set(path, value),
+        Knob::Module(name) => module::set(name, value),
+        Knob::Directory(path) => file::set_directory(path, value),
         _ => Err(Errno::OPNOTSUPP.into()),
     }
 }
