@@ -1,10 +1,35 @@
 //! tuned's profile language: from files to one merged profile.
 
+mod builtin;
+mod error;
+mod expand;
+mod functions;
+mod glob;
+mod library;
+mod load;
+mod main_conf;
 mod origin;
+mod recommend;
+mod state;
+mod variables;
+mod virt;
+
+pub mod ini;
+pub mod regex;
 
 use serde::Serialize;
 
+pub use builtin::BUILTIN;
+pub use error::ProfileError;
+pub use expand::{Expanded, Expander};
+pub use functions::{Commands, Functions};
+pub use glob::fnmatch;
+pub use ini::IniError;
+pub use library::{Library, is_name};
+pub use main_conf::{MAIN_CONF, MainConf, Rollback};
 pub use origin::Origin;
+pub use recommend::{Recommendation, recommend};
+pub use state::{ACTIVE_PROFILE, Choice, Mode, POST_LOADED_PROFILE, PROFILE_MODE, State};
 
 /// The value of one option as it is written, with the place where it is written. Variables and functions in it are
 /// expanded when a plan is made, as tuned does.
@@ -39,7 +64,8 @@ pub struct Unit {
     pub script_pre: Option<OptionValue>,
     /// A script to run after the unit was applied.
     pub script_post: Option<OptionValue>,
-    /// The plugin's options in the order of the merge.
+    /// The plugin's options in the order of the merge. A key comes once, but for `script` in the unit that is named
+    /// `script`: it comes once for every file that gives one.
     pub options: Vec<(String, OptionValue)>,
     /// Where the section starts.
     pub origin: Origin,
@@ -50,10 +76,24 @@ impl Unit {
     pub fn option(&self, name: &str) -> Option<&OptionValue> {
         self.options.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
+
+    /// All values of the option: the scripts of the unit `script`, in the order in which they run.
+    pub fn all<'u>(&'u self, name: &str) -> impl Iterator<Item = &'u OptionValue> {
+        self.options.iter().filter(move |(key, _)| key == name).map(|(_, value)| value)
+    }
+}
+
+/// Something in a profile that was passed over or stays as it is written, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// Where it is written.
+    pub origin: Origin,
+    /// What and why.
+    pub text: String,
 }
 
 /// A profile after all its includes were merged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Profile {
     /// The names it was asked for by, in order.
     pub names: Vec<String>,
@@ -65,4 +105,8 @@ pub struct Profile {
     pub variables: Vec<(String, OptionValue)>,
     /// The units, sorted by priority, otherwise in the order of the merge.
     pub units: Vec<Unit>,
+    /// The files it was read from, in the order in which they were opened; `zenkai/NAME` for one of ours.
+    pub files: Vec<String>,
+    /// What was passed over while it was loaded.
+    pub notes: Vec<Note>,
 }
