@@ -5,7 +5,7 @@ use std::{fmt, io};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::{EthtoolRequest, Host, Query, Reply};
+use crate::{EthtoolRequest, Host, NotRecorded, Query, Reply, derived};
 
 /// One thing that can be set, named so that it can be found again after a crash from the journal alone.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -125,9 +125,11 @@ pub fn value(host: &dyn Host, knob: &Knob) -> io::Result<Value> {
         return match host.query(&Query::Knob(knob.clone())) {
             Ok(Reply::Text(text)) => Ok(Value::Text(text)),
             Ok(_) => Err(Errno::PROTO.into()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && knob.may_be_absent() => {
-                Ok(Value::Absent)
+            // A capture or a world of text that was not asked for the knob may still have what it is read from.
+            Err(error) if knob.is_derived() && (NotRecorded::is(&error) || is_absent(&error)) => {
+                derived::value(host, knob)
             }
+            Err(error) if is_absent(&error) && knob.may_be_absent() => Ok(Value::Absent),
             Err(error) => Err(error),
         };
     };
@@ -143,6 +145,10 @@ pub fn value(host: &dyn Host, knob: &Knob) -> io::Result<Value> {
     }
     let text = text.strip_suffix('\n').unwrap_or(&text);
     Ok(chosen(text).unwrap_or(text).into())
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 /// The choice in brackets, when the text is a list of choices with exactly one marked.
@@ -178,6 +184,11 @@ impl Knob {
     /// Whether not being there is one of the knob's values.
     pub fn may_be_absent(&self) -> bool {
         matches!(self, Self::File(_) | Self::KernelArgument(_) | Self::Directory(_))
+    }
+
+    /// Whether it is read with the means that every host has, see [`derived`].
+    fn is_derived(&self) -> bool {
+        matches!(self, Self::Ethtool { .. } | Self::Task { .. } | Self::Service(_) | Self::ServiceEnabled(_))
     }
 
     /// Whether its value outlives the kernel: it is kept in a file, and a reboot does not undo it.

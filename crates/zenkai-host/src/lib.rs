@@ -8,6 +8,7 @@
 mod act;
 mod anonymise;
 mod capture;
+mod derived;
 mod errno;
 mod fake;
 mod host;

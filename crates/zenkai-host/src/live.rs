@@ -2,12 +2,15 @@
 
 mod device_mapper;
 mod ethtool;
+mod ethtool_set;
 mod file;
 mod instructions;
 mod ipmi;
 mod knobs;
 mod module;
 mod run;
+mod service;
+mod task;
 mod trusted;
 
 use std::{io, os::fd::OwnedFd};

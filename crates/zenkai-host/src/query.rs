@@ -25,7 +25,7 @@ pub enum EthtoolRequest {
     /// `combined_max`.
     Channels,
     /// `ETHTOOL_GCOALESCE`: `rx_usecs`, `rx_frames`, `rx_usecs_irq`, `tx_usecs`, `tx_frames`, `tx_usecs_irq`,
-    /// and the switches `adaptive_rx`, `adaptive_tx`.
+    /// the switches `adaptive_rx`, `adaptive_tx`, and the rarer numbers of `struct ethtool_coalesce`.
     Coalesce,
     /// `ETHTOOL_GFEATURES`: each feature by the name the kernel gives it; bit 0 available (may be changed),
     /// bit 1 active, bit 2 never changeable, bit 3 requested.
@@ -35,6 +35,8 @@ pub enum EthtoolRequest {
     /// `ETHTOOL_GEEE`: the switches `active` (agreed with the partner), `enabled` and `tx_lpi_enabled`, and
     /// `tx_lpi_timer_us`.
     Eee,
+    /// `ETHTOOL_GWOL`, two masks of the `WAKE_*` bits: `supported` and `options`. Needs `CAP_NET_ADMIN`.
+    WakeOnLan,
     /// `ETHTOOL_GSTATS`: the driver's own counters by name. A name may come more than once.
     Statistics,
 }
@@ -55,6 +57,7 @@ const ETHTOOL: &[(EthtoolRequest, &str)] = &[
     (EthtoolRequest::Features, "features"),
     (EthtoolRequest::Pause, "pause"),
     (EthtoolRequest::Eee, "eee"),
+    (EthtoolRequest::WakeOnLan, "wake-on-lan"),
     (EthtoolRequest::Statistics, "statistics"),
 ];
 

@@ -1,10 +1,10 @@
 //! The ethtool ioctl (`linux/ethtool.h`, `linux/sockios.h`).
 //!
 //! Every request is one byte buffer in the kernel's layout: filled and read here with checked accesses, so that
-//! the only unsafe step is the system call itself. Only "get" commands are ever sent; all of them may be asked
-//! for without privilege (`dev_ethtool()` in `net/ethtool/ioctl.c`).
+//! the only unsafe step is the system call itself. Only "get" commands are sent from here; all but wake-on-LAN may be
+//! asked for without privilege (`dev_ethtool()` in `net/ethtool/ioctl.c`). `ethtool_set.rs` sends the others.
 
-mod layout;
+pub(super) mod layout;
 mod link_modes;
 
 use std::{ffi::c_void, io, os::fd::OwnedFd, ptr};
@@ -30,17 +30,18 @@ const SLACK: usize = 64 * 1024;
 const STRING_SIZE: usize = 32;
 /// `ETH_SS_STATS` and `ETH_SS_FEATURES`.
 const SET_STATISTICS: u32 = 1;
-const SET_FEATURES: u32 = 4;
+pub(super) const SET_FEATURES: u32 = 4;
 
 const GDRVINFO: u32 = 0x03;
-const GCOALESCE: u32 = 0x0e;
-const GRINGPARAM: u32 = 0x10;
-const GPAUSEPARAM: u32 = 0x12;
+pub(super) const GWOL: u32 = 0x05;
+pub(super) const GCOALESCE: u32 = 0x0e;
+pub(super) const GRINGPARAM: u32 = 0x10;
+pub(super) const GPAUSEPARAM: u32 = 0x12;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
-const GCHANNELS: u32 = 0x3c;
+pub(super) const GCHANNELS: u32 = 0x3c;
 const GEEE: u32 = 0x44;
 const GLINKSETTINGS: u32 = 0x4c;
 
@@ -55,6 +56,7 @@ pub(super) fn query(device: &str, request: EthtoolRequest) -> io::Result<Reply> 
         EthtoolRequest::Coalesce => layout::words(&device.ask(GCOALESCE, 92)?, &layout::COALESCE),
         EthtoolRequest::Pause => layout::words(&device.ask(GPAUSEPARAM, 16)?, &layout::PAUSE),
         EthtoolRequest::Eee => layout::words(&device.ask(GEEE, 40)?, &layout::EEE),
+        EthtoolRequest::WakeOnLan => layout::words(&device.ask(GWOL, 20)?, &layout::WAKE_ON_LAN),
         EthtoolRequest::Features => device.features()?,
         EthtoolRequest::Statistics => device.statistics()?,
     };
@@ -92,13 +94,13 @@ unsafe impl Ioctl for Request {
 }
 
 /// A device by name, and a socket to ask through.
-struct Device {
+pub(super) struct Device {
     socket: OwnedFd,
     name: [u8; NAME_SIZE],
 }
 
 impl Device {
-    fn open(name: &str) -> io::Result<Self> {
+    pub(super) fn open(name: &str) -> io::Result<Self> {
         let bytes = name.as_bytes();
         if bytes.is_empty() || bytes.len() >= NAME_SIZE || bytes.contains(&b'/') || bytes.contains(&0) {
             return Err(Errno::INVAL.into());
@@ -113,17 +115,17 @@ impl Device {
 
     /// Sends a buffer that starts with its command and has room for all the kernel may write.
     #[expect(unsafe_code, reason = "an ioctl has no safe form")]
-    fn call(&self, buffer: &mut [u8]) -> io::Result<()> {
+    pub(super) fn call(&self, buffer: &mut [u8]) -> io::Result<()> {
         let request = Request { name: self.name, data: buffer.as_mut_ptr().cast(), rest: [0; 2] };
         // SAFETY: `data` points to a live, writable buffer. Commands with a fixed answer get at least that much
         // (`ask`), the others the count the kernel named plus SLACK; alignment is the kernel's own business, it
-        // copies bytes. All commands here are of the "get" kind and change nothing else.
+        // copies bytes. No command here makes the kernel touch other memory of ours.
         unsafe { rustix::ioctl::ioctl(&self.socket, request) }?;
         Ok(())
     }
 
     /// A command whose answer has a fixed size. Newer kernels never write more than their own, older structure.
-    fn ask(&self, command: u32, size: usize) -> io::Result<Vec<u8>> {
+    pub(super) fn ask(&self, command: u32, size: usize) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; size];
         layout::put(&mut buffer, 0, command);
         self.call(&mut buffer)?;
@@ -143,7 +145,7 @@ impl Device {
     }
 
     /// The names of a string set.
-    fn strings(&self, set: u32) -> io::Result<Vec<String>> {
+    pub(super) fn strings(&self, set: u32) -> io::Result<Vec<String>> {
         // struct ethtool_sset_info: command, reserved, mask of sets (64 bit), one word per set that exists.
         let mut info = vec![0; 16 + 4];
         layout::put(&mut info, 0, GSSET_INFO);

@@ -7,8 +7,8 @@ use rustix::{
     io::Errno,
 };
 
-use super::{file, module};
-use crate::{Knob, Reply, Value};
+use super::{LiveHost, ethtool_set, file, module, service, task};
+use crate::{Knob, Reply, Value, derived};
 
 /// The value of a knob that is no file.
 pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
@@ -16,7 +16,18 @@ pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
         Knob::Attribute(_) | Knob::Sysctl(_) | Knob::File(_) => Err(Errno::INVAL.into()),
         Knob::Module(name) => module::value(name),
         Knob::Directory(path) => file::directory(path),
+        Knob::Ethtool { .. } | Knob::Task { .. } | Knob::Service(_) | Knob::ServiceEnabled(_) => {
+            derived_text(knob)
+        }
         _ => Err(Errno::OPNOTSUPP.into()),
+    }
+}
+
+/// What is read with the means that every host has.
+fn derived_text(knob: &Knob) -> io::Result<Reply> {
+    match derived::value(&LiveHost, knob)? {
+        Value::Text(text) => Ok(Reply::Text(text)),
+        Value::Absent => Err(Errno::NOENT.into()),
     }
 }
 
@@ -30,8 +41,16 @@ pub(super) fn set(knob: &Knob, value: &Value) -> io::Result<()> {
         Knob::File(path) => file::set(path, value),
         Knob::Module(name) => module::set(name, value),
         Knob::Directory(path) => file::set_directory(path, value),
+        Knob::Ethtool { device, request } => ethtool_set::set(device, *request, text(value)?),
+        Knob::Task { tid, start_ticks, parameter } => task::set(*tid, *start_ticks, *parameter, text(value)?),
+        Knob::Service(name) => service::set(name, value),
+        Knob::ServiceEnabled(name) => service::set_enabled(name, value),
         _ => Err(Errno::OPNOTSUPP.into()),
     }
+}
+
+fn text(value: &Value) -> io::Result<&str> {
+    value.text().ok_or_else(|| Errno::INVAL.into())
 }
 
 /// One `write` of the whole value, as sysfs demands.

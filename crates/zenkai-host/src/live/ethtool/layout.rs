@@ -9,7 +9,7 @@ pub(super) const LINK_HEAD: usize = 48;
 pub(super) const LINK_MASK_WORDS: usize = 15;
 
 /// Offset in words and name of what is told of `struct ethtool_ringparam`.
-pub(super) const RINGS: [(usize, &str); 8] = [
+pub(in crate::live) const RINGS: [(usize, &str); 8] = [
     (5, "rx"),
     (1, "rx_max"),
     (6, "rx_mini"),
@@ -20,7 +20,7 @@ pub(super) const RINGS: [(usize, &str); 8] = [
     (4, "tx_max"),
 ];
 /// The same for `struct ethtool_channels`.
-pub(super) const CHANNELS: [(usize, &str); 8] = [
+pub(in crate::live) const CHANNELS: [(usize, &str); 8] = [
     (5, "rx"),
     (1, "rx_max"),
     (6, "tx"),
@@ -31,7 +31,7 @@ pub(super) const CHANNELS: [(usize, &str); 8] = [
     (4, "combined_max"),
 ];
 /// The same for `struct ethtool_coalesce`.
-pub(super) const COALESCE: [(usize, &str); 8] = [
+pub(in crate::live) const COALESCE: [(usize, &str); 22] = [
     (1, "rx_usecs"),
     (2, "rx_frames"),
     (3, "rx_usecs_irq"),
@@ -40,9 +40,25 @@ pub(super) const COALESCE: [(usize, &str); 8] = [
     (7, "tx_usecs_irq"),
     (10, "adaptive_rx"),
     (11, "adaptive_tx"),
+    (4, "rx_frames_irq"),
+    (8, "tx_frames_irq"),
+    (9, "stats_block_usecs"),
+    (12, "pkt_rate_low"),
+    (13, "rx_usecs_low"),
+    (14, "rx_frames_low"),
+    (15, "tx_usecs_low"),
+    (16, "tx_frames_low"),
+    (17, "pkt_rate_high"),
+    (18, "rx_usecs_high"),
+    (19, "rx_frames_high"),
+    (20, "tx_usecs_high"),
+    (21, "tx_frames_high"),
+    (22, "sample_interval"),
 ];
 /// The same for `struct ethtool_pauseparam`.
-pub(super) const PAUSE: [(usize, &str); 3] = [(1, "autoneg"), (2, "rx"), (3, "tx")];
+pub(in crate::live) const PAUSE: [(usize, &str); 3] = [(1, "autoneg"), (2, "rx"), (3, "tx")];
+/// The same for `struct ethtool_wolinfo`.
+pub(in crate::live) const WAKE_ON_LAN: [(usize, &str); 2] = [(1, "supported"), (2, "options")];
 /// The same for `struct ethtool_eee`.
 pub(super) const EEE: [(usize, &str); 4] =
     [(4, "active"), (5, "enabled"), (6, "tx_lpi_enabled"), (7, "tx_lpi_timer_us")];
@@ -52,7 +68,7 @@ fn array<const SIZE: usize>(buffer: &[u8], offset: usize) -> Option<[u8; SIZE]> 
 }
 
 /// The 32-bit number at a byte offset.
-pub(super) fn word(buffer: &[u8], offset: usize) -> Option<u32> {
+pub(in crate::live) fn word(buffer: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(array(buffer, offset)?))
 }
 
@@ -62,7 +78,7 @@ pub(super) fn wide(buffer: &[u8], offset: usize) -> Option<u64> {
 }
 
 /// Writes a 32-bit number at a byte offset.
-pub(super) fn put(buffer: &mut [u8], offset: usize, value: u32) {
+pub(in crate::live) fn put(buffer: &mut [u8], offset: usize, value: u32) {
     let places = buffer.iter_mut().skip(offset);
     places.zip(value.to_ne_bytes()).for_each(|(place, byte)| *place = byte);
 }
