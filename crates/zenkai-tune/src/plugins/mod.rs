@@ -1,5 +1,7 @@
 //! tuned's plugins: one file each, and each only plans. Applying, verifying and undoing are the same for all.
 
+mod modules;
+mod script;
 mod shared;
 mod sysfs;
 #[cfg(test)]
@@ -35,7 +37,7 @@ pub struct OptionSpec {
 }
 
 /// All plugins, by name.
-pub static PLUGINS: &[&Plugin] = &[&sysfs::PLUGIN];
+pub static PLUGINS: &[&Plugin] = &[&modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
 
 /// The plugin called `name`.
 pub fn find(name: &str) -> Option<&'static Plugin> {
