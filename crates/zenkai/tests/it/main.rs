@@ -10,6 +10,7 @@ mod golden;
 mod guests;
 mod hostile;
 mod live;
+mod profiles;
 mod truth;
 
 use zenkai::cli::Exit;
