@@ -1,5 +1,7 @@
 //! The statistics against vectors computed by an independent implementation in Python (tests/data/golden.py).
 
+#![allow(clippy::unwrap_used)]
+
 use serde::Deserialize;
 use zenkai_measure::statistics::design::Law;
 use zenkai_measure::statistics::estimate::{Series, Test};
