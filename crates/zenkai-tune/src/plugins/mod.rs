@@ -8,6 +8,7 @@ mod sysfs;
 mod testing;
 mod wishes;
 
+pub(crate) use shared::{glob_paths, matches_glob};
 pub use wishes::Wishes;
 
 use crate::{Instance, Scene};
