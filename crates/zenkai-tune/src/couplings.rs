@@ -5,7 +5,7 @@
 
 use zenkai_host::{EthtoolRequest, Host, Knob};
 
-use crate::plugins::{glob_paths, matches_glob};
+use crate::{plugins::glob_paths, profile::fnmatch};
 
 /// Files that one write may change, by the file that is written. In the first column a `*` matches within one part of
 /// the path, and `**/` at the start stands for any directory. In the second, `{1}` is the part that the first pattern
@@ -166,7 +166,7 @@ fn taken<'p>(pattern: &str, path: &'p str) -> Option<Vec<&'p str>> {
             if pattern != part {
                 return None;
             }
-        } else if matches_glob(pattern, part) {
+        } else if fnmatch(part, pattern) {
             parts.push(part);
         } else {
             return None;

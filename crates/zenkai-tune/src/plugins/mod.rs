@@ -8,7 +8,7 @@ mod sysfs;
 mod testing;
 mod wishes;
 
-pub(crate) use shared::{glob_paths, matches_glob};
+pub(crate) use shared::glob_paths;
 pub use wishes::Wishes;
 
 use crate::{Instance, Scene};
