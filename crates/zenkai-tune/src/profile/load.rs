@@ -64,6 +64,11 @@ impl Loader<'_, '_> {
     fn add(&mut self, name: &str, origin: &Origin) -> Result<(), ProfileError> {
         let (name, optional) = name.strip_prefix('-').map_or((name, false), |name| (name, true));
         if !may_be_included(name) {
+            if optional {
+                let text = format!("`{}` is no profile's name; passed over", name.escape_debug());
+                self.notes.push(Note { origin: origin.clone(), text });
+                return Ok(());
+            }
             return Err(ProfileError::BadName { name: name.to_owned(), origin: origin.clone() });
         }
         let (file, directory, content) = match self.library.find(name, &self.files)? {
@@ -138,9 +143,25 @@ impl Loader<'_, '_> {
         units.sort_by_key(|unit| unit.priority);
         let variables =
             variables::define(self.library.host(), definitions, &mut self.expander, &mut self.notes)?;
+        for unit in &units {
+            assert_devices(unit, &self.expander)?;
+        }
         let names = names.to_vec();
         Ok(Profile { names, summary, description, variables, units, files: self.files, notes: self.notes })
     }
+}
+
+/// tuned expands these when it loads, so that an assertion in them stops the load. Everything else in them waits for
+/// the plan.
+fn assert_devices(unit: &Unit, expander: &Expander<'_>) -> Result<(), ProfileError> {
+    let texts = [Some(&unit.devices), unit.cpuinfo_regex.as_ref(), unit.uname_regex.as_ref()];
+    // A variable may hold an assertion too, but that was called when the variable was defined.
+    for raw in texts.into_iter().flatten().filter(|raw| raw.contains(":assertion")) {
+        if let Some(text) = expander.expand(raw).failed_assertion {
+            return Err(ProfileError::Assertion { origin: unit.origin.clone(), text });
+        }
+    }
+    Ok(())
 }
 
 /// A name in `include`: tuned takes any directory's name.

@@ -1,4 +1,20 @@
 //! tuned's profile language: from files to one merged profile.
+//!
+//! Differences from tuned, all of them wanted:
+//!
+//! * Variables of one load are unknown in the next, and so a variable in `include` is never known.
+//! * A name that no profile can have is refused, not passed over; so are `.`, `..` and a leading hyphen where the user
+//!   names a profile, and a slash or control character in `include` (tuned takes the last component of a path).
+//! * A profile of ours is found when no installed one has its name; `zenkai/NAME` is always ours.
+//! * Files over 1 MiB, lines over 64 KiB, NUL bytes, more than 100 included files and values that grow without end are
+//!   refused, each with its file and line.
+//! * A unit `[script]` without `script=` keeps the included scripts once; tuned would run them twice.
+//! * A relative `include` in `[variables]` starts at the profile's directory, and may use variables defined above it.
+//! * `priority` that is no number, and a file of variables we may not read, are errors.
+//! * Functions: `virt_check` knows the kind of machine itself and works without root; lists of devices are in the order
+//!   of their numbers; `check_net_queue_count` counts the CPUs online; `exec` and `lscpu_check` stay as they are written
+//!   unless somebody hands over [`Commands`].
+//! * Regular expressions give up after a fixed number of steps; see [`regex`] for what is not supported.
 
 mod builtin;
 mod error;

