@@ -32,6 +32,7 @@ struct Step {
 pub(crate) fn run(args: &TestArgs) -> ExitCode {
     let mut steps = Vec::new();
     step(&mut steps, "packages", packages);
+    step(&mut steps, "tuned, to compare with", tuned);
     step(&mut steps, "format", || passed(&mut cargo(&["fmt", "--all", "--check"])));
     step(&mut steps, "clippy", || {
         passed(&mut cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"]))
@@ -88,6 +89,31 @@ fn packages() -> anyhow::Result<Outcome> {
     let mut install = vec!["install", "-y", "-qq", "--no-install-recommends"];
     install.extend(missing);
     passed(command("apt-get", &install).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+/// The real tuned, whose loader is the judge of ours, and what it imports. Its packages are unpacked below `target`, not
+/// installed: no service is started and the machine's own tuned, if any, is left alone.
+fn tuned() -> anyhow::Result<Outcome> {
+    const PACKAGES: [&str; 6] =
+        ["tuned", "python3-dbus", "python3-gi", "python3-linux-procfs", "python3-pyudev", "python3-six"];
+    let place = root().join("target/tuned-oracle");
+    if place.join("usr/lib/python3/dist-packages/tuned").is_dir() {
+        return Ok(Outcome::Passed);
+    }
+    if !works(&mut command("sh", &["-c", "command -v apt-get dpkg && test -x /usr/bin/python3"])) {
+        let why = "needs Debian's apt-get, dpkg and python3; the comparisons with tuned will say so";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    let archives = root().join("target/tuned-archives");
+    std::fs::create_dir_all(&archives)?;
+    if !works(command("apt-get", &["download", "-q"]).args(PACKAGES).current_dir(&archives)) {
+        let why = "its packages cannot be downloaded; the comparisons with tuned will say so";
+        return Ok(Outcome::Skipped(why.to_owned()));
+    }
+    for entry in std::fs::read_dir(&archives)? {
+        must(command("dpkg", &["-x"]).arg(entry?.path()).arg(&place))?;
+    }
+    Ok(Outcome::Passed)
 }
 
 /// The one file we ship must run on any distribution: no shared library at all, and small.
