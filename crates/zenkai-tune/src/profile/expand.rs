@@ -15,6 +15,9 @@ const OUTPUT_LIMIT: usize = 256 << 10;
 /// More function calls in one value are refused: each may cost a search through `/proc/cpuinfo`.
 const CALL_LIMIT: usize = 500;
 
+/// Values that nest deeper are left as they are.
+const DEPTH_LIMIT: usize = 100;
+
 /// A value with its variables and functions replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expanded {
@@ -77,8 +80,9 @@ impl<'h> Expander<'h> {
             escaped = if before.is_empty() { escaped } else { before.ends_with('\\') };
             out.push_str(before);
             let inside = &rest[start + 2..];
-            let found =
-                inside.split_once('}').and_then(|(name, after)| Some((self.variables.get(name)?, after)));
+            let length = inside.find(|letter: char| !is_word(letter)).unwrap_or(inside.len());
+            let (name, after) = inside.split_at(length);
+            let found = after.strip_prefix('}').and_then(|after| Some((self.variables.get(name)?, after)));
             match found {
                 Some((value, after)) if !escaped => {
                     out.push_str(value);
@@ -107,6 +111,10 @@ impl<'h> Expander<'h> {
         let mut letters = text.char_indices();
         while let Some((at, letter)) = letters.next() {
             match letter {
+                '$' if open.len() >= DEPTH_LIMIT => {
+                    current.0.push_str(&text[at..]);
+                    break;
+                }
                 '$' if text[at + 1..].starts_with('{') => {
                     letters.next();
                     let escaped = current.0.ends_with('\\');
@@ -134,7 +142,9 @@ impl<'h> Expander<'h> {
                 other => current.0.push(other),
             }
         }
-        if !open.is_empty() {
+        if open.len() >= DEPTH_LIMIT {
+            expanded.notes.push(format!("more than {DEPTH_LIMIT} `${{` within each other"));
+        } else if !open.is_empty() {
             expanded.notes.push("a `${` has no `}`".to_owned());
         }
         if calls > CALL_LIMIT || size > OUTPUT_LIMIT {

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use zenkai_host::FakeHost;
 
 use super::*;
@@ -198,4 +199,24 @@ fn ours_and_installed_ones() {
     assert_eq!(options, "from=zenkai/both o=1");
     assert_eq!((origin.as_str(), names.as_str()), ("zenkai/both:3", "zenkai/both own"));
     assert_eq!(load("mine").0, "from=zenkai/both mine=1 o=1");
+}
+
+proptest! {
+    #[test]
+    fn anything_loads_or_is_refused_with_its_file(
+        texts in proptest::collection::vec(
+            r"(\[(main|variables|script|a)\]\n|include=|drop=|script=|p[0-2]|-p9|,|=|\$\{|\}|f:strip:|\n|x|[ \\;#:]){0,40}",
+            3,
+        ),
+    ) {
+        let host = world(&[("p0", &texts[0]), ("p1", &texts[1]), ("p2", &texts[2])]);
+        match try_load(&host, "p0 p1") {
+            Ok(profile) => prop_assert!(profile.files.contains(&"/etc/tuned/p0/tuned.conf".to_owned())),
+            Err(error) => {
+                let text = error.to_string();
+                prop_assert!(text.starts_with("/etc/tuned/p"), "{}", text);
+                prop_assert!(!text.contains('\n'), "{}", text);
+            }
+        }
+    }
 }
