@@ -2,8 +2,14 @@
 
 mod modules;
 mod script;
+mod cpus;
+mod irq;
+mod irqbalance;
+mod rtentsk;
+mod service;
 mod shared;
 mod sysfs;
+mod systemd;
 #[cfg(test)]
 mod testing;
 mod wishes;
@@ -39,6 +45,14 @@ pub struct OptionSpec {
 
 /// All plugins, by name.
 pub static PLUGINS: &[&Plugin] = &[&modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
+pub static PLUGINS: &[&Plugin] = &[
+    &irq::PLUGIN,
+    &irqbalance::PLUGIN,
+    &rtentsk::PLUGIN,
+    &service::PLUGIN,
+    &sysfs::PLUGIN,
+    &systemd::PLUGIN,
+];
 
 /// The plugin called `name`.
 pub fn find(name: &str) -> Option<&'static Plugin> {
@@ -63,7 +77,7 @@ mod tests {
     fn plugins_are_listed_by_name_and_each_has_its_file() {
         let listed: Vec<&str> = PLUGINS.iter().map(|plugin| plugin.name).collect();
         assert!(listed.is_sorted(), "{listed:?}");
-        let shared = ["mod", "wishes", "shared", "testing"];
+        let shared = ["mod", "cpus", "wishes", "shared", "testing"];
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugins");
         let mut files: Vec<String> = zenkai_host::Host::list(&zenkai_host::LiveHost, folder)
             .unwrap()
