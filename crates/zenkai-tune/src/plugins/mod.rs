@@ -5,6 +5,7 @@ mod script;
 mod cpus;
 mod irq;
 mod irqbalance;
+mod net;
 mod rtentsk;
 mod service;
 mod shared;
@@ -48,6 +49,7 @@ pub static PLUGINS: &[&Plugin] = &[&modules::PLUGIN, &script::PLUGIN, &sysfs::PL
 pub static PLUGINS: &[&Plugin] = &[
     &irq::PLUGIN,
     &irqbalance::PLUGIN,
+    &net::PLUGIN,
     &rtentsk::PLUGIN,
     &service::PLUGIN,
     &sysfs::PLUGIN,
