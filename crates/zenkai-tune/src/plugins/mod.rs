@@ -1,5 +1,6 @@
 //! tuned's plugins: one file each, and each only plans. Applying, verifying and undoing are the same for all.
 
+mod bootloader;
 mod modules;
 mod script;
 mod cpus;
@@ -16,6 +17,7 @@ mod testing;
 mod wishes;
 
 pub(crate) use shared::glob_paths;
+pub use bootloader::{RISK as KERNEL_ARGUMENT_RISK, kernel_argument_wishes};
 pub use wishes::Wishes;
 
 use crate::{Instance, Scene};
@@ -55,6 +57,7 @@ pub static PLUGINS: &[&Plugin] = &[
     &sysfs::PLUGIN,
     &systemd::PLUGIN,
 ];
+pub static PLUGINS: &[&Plugin] = &[&bootloader::PLUGIN, &modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
 
 /// The plugin called `name`.
 pub fn find(name: &str) -> Option<&'static Plugin> {
