@@ -12,6 +12,7 @@ mod run;
 mod service;
 mod task;
 mod trusted;
+mod xen;
 
 use std::{io, os::fd::OwnedFd};
 
