@@ -15,6 +15,7 @@ mod systemd;
 #[cfg(test)]
 mod testing;
 mod wishes;
+mod xen;
 
 pub(crate) use shared::glob_paths;
 pub use bootloader::{RISK as KERNEL_ARGUMENT_RISK, kernel_argument_wishes};
@@ -58,6 +59,8 @@ pub static PLUGINS: &[&Plugin] = &[
     &systemd::PLUGIN,
 ];
 pub static PLUGINS: &[&Plugin] = &[&bootloader::PLUGIN, &modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
+pub static PLUGINS: &[&Plugin] =
+    &[&bootloader::PLUGIN, &modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN, &xen::PLUGIN];
 
 /// The plugin called `name`.
 pub fn find(name: &str) -> Option<&'static Plugin> {
