@@ -59,6 +59,9 @@ fn edited(file: &str, text: &str, request: &Request) -> Result<(String, bool), U
             ["linux" | "linux16" | "linuxefi" | "module" | "module2", path, arguments @ ..]
                 if is_kernel(words[0], path) =>
             {
+                if line.contains(';') || line.contains(" #") {
+                    return Err(problem("more than a kernel line"));
+                }
                 kernels += 1;
                 rescue = is_rescue(path, arguments);
                 if rescue || by_variable { line.to_owned() } else { kernel_line(line, path, request) }

@@ -21,26 +21,33 @@ impl Ramdisk<'_> {
     }
 }
 
-/// What the profile says of a ramdisk.
-pub(super) fn wanted<'i>(scene: &Scene, instance: &'i Instance) -> Option<Ramdisk<'i>> {
-    let (option, is_dir) = match instance.option("initrd_add_dir") {
-        Some(option) => (option, true),
-        None => (instance.option("initrd_add_img")?, false),
-    };
+/// What the profile says of a ramdisk; or the option that is wrong, and why.
+pub(super) fn wanted<'i>(
+    scene: &Scene,
+    instance: &'i Instance,
+) -> Result<Option<Ramdisk<'i>>, (&'i OptionText, String)> {
+    let dir = instance.option("initrd_add_dir");
+    let is_dir = dir.is_some();
+    let Some(option) = dir.or(instance.option("initrd_add_img")) else { return Ok(None) };
     let source = option.value.trim().trim_end_matches('/');
     let name = instance.option("initrd_dst_img").map_or("", |option| option.value.trim());
-    let name = if name.is_empty() { source.rsplit('/').next()? } else { name };
+    let name = if name.is_empty() { source.rsplit('/').next().unwrap_or_default() } else { name };
     let target = if name.starts_with('/') { name.to_owned() } else { format!("/boot/{name}") };
-    // A path that leads elsewhere is no name for a boot loader to load.
-    if !source.starts_with('/')
-        || target.contains(char::is_whitespace)
-        || target.split('/').any(|part| part == "..")
-    {
-        return None;
+    if !source.starts_with('/') || source.split('/').any(|part| part == "..") {
+        return Err((option, format!("`{source}` is no absolute path")));
+    }
+    // It becomes a word of the loader's configuration.
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+".contains(&byte);
+    let file = target.strip_prefix("/boot/").unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    if file.is_empty() || !target.bytes().all(plain) || target.split('/').any(|part| part == "..") {
+        return Err((option, format!("`{target}` is no plain name below /boot")));
     }
     let command = |words: &[&str]| Act::Command { argv: words.iter().map(ToString::to_string).collect() };
     let undo = Some(command(&["rm", "-f", "--", &target]));
     let mut wants = Vec::new();
+    if !scene.exists(source) && !scene.exists(&target) {
+        return Err((option, format!("{source} does not exist")));
+    }
     if scene.exists(&target) && (is_dir || same_bytes(scene, source, &target)) {
         wants.push(Want::Leave(format!("{target} is there")));
     } else if is_dir {
@@ -54,8 +61,7 @@ pub(super) fn wanted<'i>(scene: &Scene, instance: &'i Instance) -> Option<Ramdis
     } else {
         wants.push(Want::Run { act: command(&["cp", "--", source, &target]), undo, verify: None });
     }
-    let file = target.rsplit('/').next()?;
-    Some(Ramdisk { option, seen_by_loader: format!("{}{file}", boot_dir(scene)), wants })
+    Ok(Some(Ramdisk { option, seen_by_loader: format!("{}{file}", boot_dir(scene)), wants }))
 }
 
 fn same_bytes(scene: &Scene, one: &str, other: &str) -> bool {

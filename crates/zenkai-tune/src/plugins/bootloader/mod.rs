@@ -174,7 +174,13 @@ fn file(change: Change) -> Want {
 fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     let add = arguments::combined(&instance.options);
     let cmdline = instance.options.iter().rfind(|option| option.name.starts_with("cmdline"));
-    let ramdisk = initrd::wanted(scene, instance);
+    let ramdisk = match initrd::wanted(scene, instance) {
+        Ok(ramdisk) => ramdisk,
+        Err((option, why)) => {
+            wishes.cannot(option, "", Fault::Profile, why);
+            return;
+        }
+    };
     let Some(option) = cmdline.or(ramdisk.as_ref().map(|ramdisk| ramdisk.option)) else { return };
     let old = match read(scene, BOOTCMDLINE) {
         Ok(text) => text.unwrap_or_default(),

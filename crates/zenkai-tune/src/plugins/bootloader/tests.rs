@@ -91,6 +91,7 @@ fn what_is_not_understood_is_not_touched() {
         ("menuentry a {\n linux /vmlinuz ro \\\n quiet\n}\n", "/boot/grub/grub.cfg:2: a quote"),
         ("menuentry a {\n linux /vmlinuz ro\n", "/boot/grub/grub.cfg:2: a `}` is missing"),
         ("}\n", "/boot/grub/grub.cfg:1: a `}` too many"),
+        ("menuentry a {\n linux /vmlinuz ro; initrd /i\n}\n", "/boot/grub/grub.cfg:2: more than"),
         ("set timeout=5\n", "/boot/grub/grub.cfg: has no kernel line"),
     ] {
         let bench = Bench::on("bootloader", debian().file("/boot/grub/grub.cfg", config));
@@ -208,6 +209,12 @@ fn a_ramdisk_and_skipping() {
         "{lines}"
     );
     assert!(lines.contains("/boot/initrd.img-6.1 /boot/z.img"));
+    for (source, target) in
+        [("over.img", "z"), ("/etc/x/none", "z"), ("/etc/x/over.img", "../z"), ("/etc/x/over.img", "/")]
+    {
+        let wrong = bench.plan(&[("initrd_add_img", source), ("initrd_dst_img", target)]);
+        assert_eq!((wrong.mistakes().count(), wrong.steps.len()), (1, 1), "{source} {target}");
+    }
     let skipped = bench.plan(&[("cmdline", "a=1"), ("skip_grub_config", "1")]);
     assert_eq!(skipped.changes().count(), 1);
     assert!(skipped.lines().starts_with("file /etc/tuned/bootcmdline: "));
