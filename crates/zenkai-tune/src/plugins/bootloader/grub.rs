@@ -46,7 +46,13 @@ fn edited(file: &str, text: &str, request: &Request) -> Result<(String, bool), U
         && text.contains("$tuned_params");
     let mut new = String::with_capacity(text.len() + 256);
     let mut rescue = false;
+    let mut foreign = false;
     for (at, line) in text.lines().enumerate() {
+        // grub-mkconfig marks each part with the script it comes from; this one lists other systems' kernels.
+        foreign = match line.strip_prefix("### BEGIN ") {
+            Some(part) => part.contains("os-prober"),
+            None => foreign && !line.starts_with("### END "),
+        };
         let problem = |why: &str| Unparsed::new(file, at + 1, why);
         let words = words(line).ok_or_else(|| problem("a quote or a line that goes on in the next"))?;
         for word in &words {
@@ -56,6 +62,7 @@ fn edited(file: &str, text: &str, request: &Request) -> Result<(String, bool), U
             return Err(problem("a `}` too many"));
         }
         let line = match words.as_slice() {
+            _ if foreign => line.to_owned(),
             ["linux" | "linux16" | "linuxefi" | "module" | "module2", path, arguments @ ..]
                 if is_kernel(words[0], path) =>
             {

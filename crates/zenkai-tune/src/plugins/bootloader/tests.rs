@@ -19,6 +19,14 @@ submenu 'More' {
 \t\tinitrd\t/boot/initrd.img-6.1
 \t}
 }
+### END /etc/grub.d/10_linux ###
+if [ -n \"${have}\" ]; then if [ -z \"${once}\" ]; then save_env x; fi; fi
+# it's a comment
+### BEGIN /etc/grub.d/30_os-prober ###
+menuentry 'It'\\''s another' {
+\tlinux /boot/vmlinuz-5 root=UUID=2 ro
+}
+### END /etc/grub.d/30_os-prober ###
 ";
 
 fn debian() -> FakeHost {
@@ -82,6 +90,7 @@ fn debian_gets_a_drop_in_and_its_menu() {
     let text =
         String::from_utf8(zenkai_host::Host::read(&bench.host, "/boot/grub/grub.cfg").unwrap()).unwrap();
     assert!(text.contains("ro quiet nosmt\n") && text.contains("ro single\n"), "{text}");
+    assert!(text.contains("root=UUID=2 ro\n"), "{text}");
 }
 
 #[test]
