@@ -2,6 +2,7 @@
 //! applies the plan and keeps a journal that can undo it.
 
 mod couplings;
+mod assemble;
 mod plan;
 mod scene;
 mod setting;
@@ -10,6 +11,7 @@ mod wish;
 pub mod plugins;
 pub mod profile;
 
+pub use assemble::{nearest, wishes};
 pub use plan::{Plan, State, Step, same};
 pub use scene::{Instance, OptionText, Scene};
 pub use setting::Setting;
