@@ -43,7 +43,7 @@ fn rule() -> &'static Rule {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn the_unit_of_the_metric_does_not_matter(series in trials(), constant in -40.0_f64..40.0) {
