@@ -1,0 +1,11 @@
+//! An experiment on disk: the plan, written before the first trial, and the trials, one line each as they end.
+//!
+//! The verdict is never stored as a fact of its own: [`analyze()`] recomputes it from plan and trials, bit for bit.
+
+mod analyze;
+mod plan;
+mod store;
+
+pub use analyze::{AnalyzeError, Comparison, analyze, settled_blocks};
+pub use plan::{Arm, Metric, PLAN_VERSION, Plan, Status, Trial};
+pub use store::{Store, StoreError};

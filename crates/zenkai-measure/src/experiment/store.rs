@@ -1,0 +1,142 @@
+//! The directory of an experiment. Nothing in it is ever overwritten.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::plan::{PLAN_VERSION, Plan, Trial};
+
+/// Largest file that is read: a thousand times what the longest experiment writes.
+const LARGEST: u64 = 256 * 1024 * 1024;
+
+/// Why an experiment could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// File or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Not what this program writes.
+    #[error("{path}, line {line}: {what}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// An experiment open for more trials.
+#[derive(Debug)]
+pub struct Store {
+    /// The plan as stored.
+    pub plan: Plan,
+    /// The trials so far.
+    pub trials: Vec<Trial>,
+    path: PathBuf,
+    file: File,
+}
+
+impl Store {
+    /// Writes `plan` into the existing directory `dir`, on disk before this returns. Refuses a directory that has an
+    /// experiment.
+    pub fn create(dir: &Path, plan: Plan) -> Result<Self, StoreError> {
+        let path = dir.join("experiment.json");
+        let text = serde_json::to_vec_pretty(&plan).map_err(|error| io_error(&path, error.into()))?;
+        let mut options = OpenOptions::new();
+        let written = options.write(true).create_new(true).open(&path).and_then(|mut file| {
+            file.write_all(&text)?;
+            file.write_all(b"\n")?;
+            file.sync_all()
+        });
+        written.map_err(|error| io_error(&path, error))?;
+        let path = dir.join("trials.jsonl");
+        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = file.map_err(|error| io_error(&path, error))?;
+        // The names of new files are on disk only when the directory is (fsync(2)).
+        let synced = OpenOptions::new().read(true).open(dir).and_then(|dir| dir.sync_all());
+        synced.map_err(|error| io_error(dir, error))?;
+        Ok(Self { plan, trials: Vec::new(), path, file })
+    }
+
+    /// Opens the experiment in `dir` to go on with it. A last line that was cut off by a crash is taken away: its
+    /// trial did not end.
+    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+        let (plan, trials, whole) = load(dir)?;
+        let path = dir.join("trials.jsonl");
+        let opened = OpenOptions::new().append(true).open(&path).and_then(|file| {
+            if file.metadata()?.len() > whole {
+                file.set_len(whole)?;
+                file.sync_all()?;
+            }
+            Ok(file)
+        });
+        let file = opened.map_err(|error| io_error(&path, error))?;
+        Ok(Self { plan, trials, path, file })
+    }
+
+    /// Reads the experiment in `dir` and changes nothing.
+    pub fn read(dir: &Path) -> Result<(Plan, Vec<Trial>), StoreError> {
+        load(dir).map(|(plan, trials, _)| (plan, trials))
+    }
+
+    /// Appends a trial; it is on disk when this returns. After an error (a full disk) the trial does not count.
+    pub fn append(&mut self, trial: Trial) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(&trial).map_err(|error| io_error(&self.path, error.into()))?;
+        line.push(b'\n');
+        let before = self.file.metadata().map(|metadata| metadata.len());
+        let written = before.and_then(|before| {
+            let appended = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+            // A half-written line in the middle would make the file unreadable later.
+            appended.or_else(|error| self.file.set_len(before).and(Err(error)))
+        });
+        written.map_err(|error| io_error(&self.path, error))?;
+        self.trials.push(trial);
+        Ok(())
+    }
+}
+
+/// The plan, the trials, and how many bytes of the trials' file are whole lines.
+fn load(dir: &Path) -> Result<(Plan, Vec<Trial>, u64), StoreError> {
+    let path = dir.join("experiment.json");
+    let content = |line: usize, what: String| StoreError::Content { path: path.clone(), line, what };
+    let plan: Plan =
+        serde_json::from_slice(&bytes(&path)?).map_err(|error| content(error.line(), error.to_string()))?;
+    if plan.version != PLAN_VERSION {
+        let what = format!("version {} is not {PLAN_VERSION}: use the program that wrote it", plan.version);
+        return Err(content(1, what));
+    }
+    let path = dir.join("trials.jsonl");
+    let text = bytes(&path)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let lines = text[..whole].split_inclusive(|byte| *byte == b'\n').enumerate();
+    let trials = lines.map(|(index, line)| {
+        serde_json::from_slice(line).map_err(|error| StoreError::Content {
+            path: path.clone(),
+            line: index + 1,
+            what: error.to_string(),
+        })
+    });
+    Ok((plan, trials.collect::<Result<_, _>>()?, u64::try_from(whole).unwrap_or(u64::MAX)))
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let mut text = Vec::new();
+    let read =
+        OpenOptions::new().read(true).open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
+    match read {
+        Ok(size) if u64::try_from(size).is_ok_and(|size| size < LARGEST) => Ok(text),
+        Ok(_) => Err(io_error(path, io::Error::other("larger than any experiment"))),
+        Err(error) => Err(io_error(path, error)),
+    }
+}
+
+fn io_error(path: &Path, source: io::Error) -> StoreError {
+    StoreError::Io { path: path.to_owned(), source }
+}
