@@ -1,8 +1,8 @@
 //! Tuning: a profile, or the remedy of a finding, becomes wishes; wishes and the machine make a plan; a transaction
 //! applies the plan and keeps a journal that can undo it.
 
-mod couplings;
 mod assemble;
+mod couplings;
 mod plan;
 mod scene;
 mod setting;

@@ -1,13 +1,13 @@
 //! tuned's plugins: one file each, and each only plans. Applying, verifying and undoing are the same for all.
 
 mod bootloader;
-mod modules;
-mod script;
 mod cpus;
 mod irq;
 mod irqbalance;
+mod modules;
 mod net;
 mod rtentsk;
+mod script;
 mod service;
 mod shared;
 mod sysfs;
@@ -17,8 +17,8 @@ mod testing;
 mod wishes;
 mod xen;
 
-pub(crate) use shared::glob_paths;
 pub use bootloader::{RISK as KERNEL_ARGUMENT_RISK, kernel_argument_wishes};
+pub(crate) use shared::glob_paths;
 pub use wishes::Wishes;
 
 use crate::{Instance, Scene};
@@ -48,19 +48,19 @@ pub struct OptionSpec {
 }
 
 /// All plugins, by name.
-pub static PLUGINS: &[&Plugin] = &[&modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
 pub static PLUGINS: &[&Plugin] = &[
+    &bootloader::PLUGIN,
     &irq::PLUGIN,
     &irqbalance::PLUGIN,
+    &modules::PLUGIN,
     &net::PLUGIN,
     &rtentsk::PLUGIN,
+    &script::PLUGIN,
     &service::PLUGIN,
     &sysfs::PLUGIN,
     &systemd::PLUGIN,
+    &xen::PLUGIN,
 ];
-pub static PLUGINS: &[&Plugin] = &[&bootloader::PLUGIN, &modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN];
-pub static PLUGINS: &[&Plugin] =
-    &[&bootloader::PLUGIN, &modules::PLUGIN, &script::PLUGIN, &sysfs::PLUGIN, &xen::PLUGIN];
 
 /// The plugin called `name`.
 pub fn find(name: &str) -> Option<&'static Plugin> {
