@@ -76,14 +76,12 @@ impl Assembly<'_> {
             Some(list) => self.devices(unit, plugin, &list(self.scene))?,
             None => Vec::new(),
         };
-        let options = unit.options.iter().filter_map(|(name, value)| self.option(unit, plugin, name, value));
-        let options: Vec<(OptionText, Option<Obstacle>)> = options.collect();
         let mut usable = Vec::new();
         let mut obstacles = Vec::new();
-        for (option, obstacle) in options {
-            match obstacle {
-                Some(want) => obstacles.push((option, want)),
-                None => usable.push(option),
+        for (name, value) in &unit.options {
+            match self.option(unit, plugin, name, value) {
+                (option, Some(obstacle)) => obstacles.push((option, obstacle)),
+                (option, None) => usable.push(option),
             }
         }
         let instance = Instance {
@@ -179,7 +177,7 @@ impl Assembly<'_> {
         plugin: &Plugin,
         name: &str,
         value: &OptionValue,
-    ) -> Option<(OptionText, Option<Obstacle>)> {
+    ) -> (OptionText, Option<Obstacle>) {
         let option = |text: &str| OptionText {
             name: name.to_owned(),
             value: text.to_owned(),
@@ -188,11 +186,11 @@ impl Assembly<'_> {
         if !plugin.has_option(name) {
             let known = plugin.options.iter().map(|option| option.name);
             let why = format!("the plugin {} has no option `{name}`{}", unit.plugin, suggestion(name, known));
-            return Some((option(&value.raw), Some(Obstacle::Cannot { why, fault: Fault::Profile })));
+            return (option(&value.raw), Some(Obstacle::Cannot { why, fault: Fault::Profile }));
         }
         let expanded = self.expander.expand(&value.raw);
         let obstacle = usable(&value.raw, &expanded);
-        Some((option(&expanded.text), obstacle))
+        (option(&expanded.text), obstacle)
     }
 
     fn text(&self, raw: &str) -> Result<String, Obstacle> {
@@ -354,7 +352,7 @@ fn udev_properties(scene: &Scene, plugin: &str, device: &str) -> String {
     if let Some(name) = properties.get_mut("DEVNAME").filter(|name| !name.starts_with('/')) {
         name.insert_str(0, "/dev/");
     }
-    properties.into_iter().map(|(key, value)| format!("{key}={value}\n")).collect()
+    properties.into_iter().fold(String::new(), |text, (key, value)| text + &key + "=" + &value + "\n")
 }
 
 /// Longer names than this are not compared.
