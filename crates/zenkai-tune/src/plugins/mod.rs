@@ -1,5 +1,7 @@
 //! tuned's plugins: one file each, and each only plans. Applying, verifying and undoing are the same for all.
 
+mod acpi;
+mod audio;
 mod bootloader;
 mod cpus;
 mod irq;
@@ -8,12 +10,17 @@ mod modules;
 mod net;
 mod rtentsk;
 mod script;
+mod scsi_host;
+mod selinux;
 mod service;
 mod shared;
+mod sysctl;
 mod sysfs;
 mod systemd;
 #[cfg(test)]
 mod testing;
+mod usb;
+mod vm;
 mod wishes;
 mod xen;
 
@@ -49,6 +56,8 @@ pub struct OptionSpec {
 
 /// All plugins, by name.
 pub static PLUGINS: &[&Plugin] = &[
+    &acpi::PLUGIN,
+    &audio::PLUGIN,
     &bootloader::PLUGIN,
     &irq::PLUGIN,
     &irqbalance::PLUGIN,
@@ -56,9 +65,14 @@ pub static PLUGINS: &[&Plugin] = &[
     &net::PLUGIN,
     &rtentsk::PLUGIN,
     &script::PLUGIN,
+    &scsi_host::PLUGIN,
+    &selinux::PLUGIN,
     &service::PLUGIN,
+    &sysctl::PLUGIN,
     &sysfs::PLUGIN,
     &systemd::PLUGIN,
+    &usb::PLUGIN,
+    &vm::PLUGIN,
     &xen::PLUGIN,
 ];
 

@@ -44,3 +44,26 @@ pub(crate) fn glob_paths(host: &dyn Host, pattern: &str) -> Vec<String> {
     }
     paths
 }
+
+/// A whole number within these bounds, or why it is none.
+pub(crate) fn whole(text: &str, lowest: i64, highest: i64) -> Result<i64, String> {
+    match text.trim().parse::<i64>() {
+        Ok(number) if (lowest..=highest).contains(&number) => Ok(number),
+        Ok(number) => Err(format!("{number} is not within {lowest} to {highest}")),
+        Err(_) => Err(format!("`{}` is no whole number", text.trim())),
+    }
+}
+
+/// A switch in any of the words that profiles use for it.
+pub(crate) fn switch(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "y" | "yes" | "t" | "true" | "on" => Some(true),
+        "0" | "n" | "no" | "f" | "false" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// The alternatives of `a|b`, in order.
+pub(crate) fn alternatives(text: &str) -> Vec<String> {
+    text.split('|').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
