@@ -10,6 +10,8 @@ mod modules;
 mod net;
 mod rtentsk;
 mod script;
+mod cpu;
+mod eeepc_she;
 mod scsi_host;
 mod selinux;
 mod service;
@@ -19,6 +21,7 @@ mod sysfs;
 mod systemd;
 #[cfg(test)]
 mod testing;
+mod uncore;
 mod usb;
 mod vm;
 mod wishes;
@@ -65,12 +68,15 @@ pub static PLUGINS: &[&Plugin] = &[
     &net::PLUGIN,
     &rtentsk::PLUGIN,
     &script::PLUGIN,
+    &cpu::PLUGIN,
+    &eeepc_she::PLUGIN,
     &scsi_host::PLUGIN,
     &selinux::PLUGIN,
     &service::PLUGIN,
     &sysctl::PLUGIN,
     &sysfs::PLUGIN,
     &systemd::PLUGIN,
+    &uncore::PLUGIN,
     &usb::PLUGIN,
     &vm::PLUGIN,
     &xen::PLUGIN,
