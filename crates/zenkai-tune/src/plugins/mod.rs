@@ -11,6 +11,7 @@ mod net;
 mod rtentsk;
 mod script;
 mod cpu;
+mod disk;
 mod eeepc_she;
 mod scsi_host;
 mod selinux;
@@ -23,6 +24,7 @@ mod systemd;
 mod testing;
 mod uncore;
 mod usb;
+mod video;
 mod vm;
 mod wishes;
 mod xen;
@@ -69,6 +71,7 @@ pub static PLUGINS: &[&Plugin] = &[
     &rtentsk::PLUGIN,
     &script::PLUGIN,
     &cpu::PLUGIN,
+    &disk::PLUGIN,
     &eeepc_she::PLUGIN,
     &scsi_host::PLUGIN,
     &selinux::PLUGIN,
@@ -78,6 +81,7 @@ pub static PLUGINS: &[&Plugin] = &[
     &systemd::PLUGIN,
     &uncore::PLUGIN,
     &usb::PLUGIN,
+    &video::PLUGIN,
     &vm::PLUGIN,
     &xen::PLUGIN,
 ];
