@@ -13,6 +13,7 @@ mod script;
 mod cpu;
 mod disk;
 mod eeepc_she;
+mod mounts;
 mod scsi_host;
 mod selinux;
 mod service;
@@ -73,6 +74,7 @@ pub static PLUGINS: &[&Plugin] = &[
     &cpu::PLUGIN,
     &disk::PLUGIN,
     &eeepc_she::PLUGIN,
+    &mounts::PLUGIN,
     &scsi_host::PLUGIN,
     &selinux::PLUGIN,
     &service::PLUGIN,
