@@ -85,6 +85,8 @@ fn is_write_through(scene: &Scene, device: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use zenkai_host::{FakeHost, Knob, Query, Reply};
+
     use crate::plugins::testing::Bench;
 
     const MOUNTS: &str = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:16 / /b rw - ext4 /dev/sdb rw\n\
@@ -110,5 +112,17 @@ mod tests {
         assert!(bench.plan(&[("disable_barriers", "force")]).lines().starts_with("cannot: barriers of /"));
         assert_eq!(bench.plan(&[("disable_barriers", "x")]).mistakes().count(), 1);
         assert!(bench.plan(&[("disable_barriers", "0")]).lines().starts_with("leave: "));
+    }
+
+    #[test]
+    fn on_and_off_already() {
+        let lines = |now: &str| {
+            let knob = Query::Knob(Knob::Barriers("/b".into()));
+            let host =
+                FakeHost::new(&[("/proc/self/mountinfo", MOUNTS)]).reply(&knob, Reply::Text(now.into()));
+            Bench::on("mounts", host).plan_for(&["/b".to_owned()], &[("disable_barriers", "force")]).lines()
+        };
+        assert_eq!(lines("on"), "barriers of /b: on -> off\n");
+        assert_eq!(lines("off"), "barriers of /b: off\n");
     }
 }
