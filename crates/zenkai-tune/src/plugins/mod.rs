@@ -16,6 +16,7 @@ mod eeepc_she;
 mod mounts;
 mod scsi_host;
 mod selinux;
+mod scheduler;
 mod service;
 mod shared;
 mod sysctl;
@@ -77,6 +78,7 @@ pub static PLUGINS: &[&Plugin] = &[
     &mounts::PLUGIN,
     &scsi_host::PLUGIN,
     &selinux::PLUGIN,
+    &scheduler::PLUGIN,
     &service::PLUGIN,
     &sysctl::PLUGIN,
     &sysfs::PLUGIN,
