@@ -6,7 +6,7 @@ mod tasks;
 use zenkai_host::Knob;
 
 use super::{OptionSpec, Plugin, Wishes};
-use crate::{Fault, Hold, Instance, OptionText, Scene};
+use crate::{Fault, Hold, Instance, OptionText, Scene, Want};
 
 const fn spec(name: &'static str, help: &'static str, default: &'static str) -> OptionSpec {
     OptionSpec { name, help, default }
@@ -43,6 +43,8 @@ fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     for option in &instance.options {
         if is_number(&option.name) {
             number(scene, option, wishes);
+        } else if option.name.starts_with("perf_") {
+            wishes.want(option, "", Want::Leave("only the living process uses it".to_owned()));
         }
     }
     cgroups::plan(scene, instance, wishes);
@@ -121,6 +123,10 @@ mod tests {
             "leave: /sys/kernel/debug/sched/base_slice_ns is 2800000, not below 1\n\
              cannot: this kernel does not have it any more\n\
              cannot: the scheduler plugin has no option sched_x\n"
+        );
+        assert_eq!(
+            new.plan(&[("perf_mmap_pages", "128")]).lines(),
+            "leave: only the living process uses it\n"
         );
     }
 }

@@ -73,7 +73,10 @@ pub(super) fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
             wishes.set(option, &task.name, knob(TaskParameter::Policy), policy);
         }
         if let Some((option, cpus)) = wanted.cpus {
-            wishes.set(option, &task.name, knob(TaskParameter::Affinity), cpus.to_string());
+            let in_group = option.value.split(':').nth(3).is_some_and(|cpus| cpus.contains("cgroup."))
+                || instance.option("cgroup_for_isolated_cores").is_some();
+            wishes.set(option, &task.name, knob(TaskParameter::Affinity), cpus.to_string()).risk =
+                in_group.then(|| "the task gets the group's CPUs and is not moved into the group".to_owned());
         }
     }
 }
