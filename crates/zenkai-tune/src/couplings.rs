@@ -136,7 +136,6 @@ const PSTATE_LIMITS: &[&str] = &[
 /// The knobs that turning this one may change besides, as far as they exist here. Sysctls are given as files.
 ///
 /// Undoing should set `knob` back first and these afterwards: most are settled by the kernel when `knob` moves.
-#[cfg_attr(not(test), expect(dead_code, reason = "the transaction is being written"))]
 pub(crate) fn disturbed_by(host: &dyn Host, knob: &Knob) -> Vec<Knob> {
     let Some(written) = knob.path() else { return in_the_card(host, knob) };
     let path = written.as_str();

@@ -10,6 +10,7 @@ mod wish;
 
 pub mod plugins;
 pub mod profile;
+pub mod transaction;
 
 pub use assemble::{nearest, wishes};
 pub use plan::{Plan, State, Step, same};

@@ -1,0 +1,174 @@
+//! What a transaction is going to do, with everything it needs to take it back.
+
+use zenkai_host::{Host, Knob, Value, value};
+
+use super::{
+    Fate, Row, canonical,
+    journal::{Deed, Journal, Kept, Kind, Run, Save, Turn},
+};
+use crate::{Plan, State, Want, couplings::disturbed_by, same};
+
+/// Fills the journal for a plan that takes the place of the active profile.
+pub(super) fn fill(
+    host: &dyn Host,
+    journal: &mut Journal,
+    plan: &Plan,
+    active: Option<&Journal>,
+    boot_id: &str,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let held = active.map(|active| held(active, boot_id)).unwrap_or_default();
+    let base_of = |knob: &Knob, now: &Value| {
+        let kept = held.iter().find(|kept| kept.knob == *knob);
+        kept.filter(|kept| same(&kept.left, now)).map_or_else(|| now.clone(), |kept| kept.base.clone())
+    };
+    let (mut wanted, mut knobs) = (Vec::new(), Vec::new());
+    for step in &plan.steps {
+        let Some(knob) = step.wish.knob().map(canonical) else {
+            if let (State::Run, Want::Run { act, undo, .. }) = (&step.state, &step.wish.want) {
+                wanted.push(Deed::Run(Run { act: act.clone(), undo: undo.clone(), back: false }));
+            }
+            continue;
+        };
+        match &step.state {
+            State::Change { from, to, alternatives, .. } => {
+                let from = value(host, &knob).unwrap_or_else(|_| from.clone());
+                let base = base_of(&knob, &from);
+                let (to, alternatives) = (to.clone(), alternatives.clone());
+                wanted.push(Deed::Turn(Turn {
+                    knob: knob.clone(),
+                    from,
+                    to,
+                    alternatives,
+                    base,
+                    back: false,
+                }));
+            }
+            State::Same { value } => {
+                if let Some(kept) = held.iter().find(|kept| kept.knob == knob && same(&kept.left, value)) {
+                    journal.kept.push(kept.clone());
+                }
+            }
+            _ => continue,
+        }
+        knobs.push(knob);
+    }
+    if let Some(active) = active {
+        stop(journal, active, boot_id);
+    }
+    // What a wanted knob sets by its nature (dirty_ratio, when dirty_bytes is wanted) is not put back against it.
+    let opposite = |knob: &Knob| {
+        let moves = disturbed_by(host, knob);
+        knobs.iter().any(|wanted| moves.contains(wanted) && disturbed_by(host, wanted).contains(knob))
+    };
+    for kept in held.iter().rev().filter(|kept| !knobs.contains(&kept.knob) && !opposite(&kept.knob)) {
+        let Ok(now) = value(host, &kept.knob) else { continue };
+        if same(&now, &kept.base) {
+            continue;
+        }
+        if same(&now, &kept.left) {
+            push_back(journal, &kept.knob, now, kept.base.clone());
+        } else {
+            let fate = Fate::Kept { shows: now.clone() };
+            rows.push(Row::new(&kept.knob, now, kept.base.clone(), fate));
+        }
+    }
+    journal.deeds.extend(wanted);
+    add_saves(host, journal, &base_of);
+    rows
+}
+
+/// Fills the journal with the way back from `target`.
+pub(super) fn fill_undo(
+    host: &dyn Host,
+    journal: &mut Journal,
+    target: &Journal,
+    later: &[Journal],
+    boot_id: &str,
+    force: bool,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let here = target.begin.boot_id == boot_id;
+    let mut back = |journal: &mut Journal, knob: &Knob, left: &Value, from: &Value| {
+        // Another boot's kernel values are gone already.
+        let Ok(now) = value(host, knob) else { return };
+        if (!here && !knob.is_persistent()) || same(&now, from) {
+            return;
+        }
+        let ours = same(&now, left) && !later.iter().any(|journal| journal.touches(knob));
+        if ours || force {
+            push_back(journal, knob, now, from.clone());
+        } else {
+            rows.push(Row::new(knob, now.clone(), from.clone(), Fate::Kept { shows: now }));
+        }
+    };
+    for deed in target.deeds.iter().rev() {
+        match deed {
+            Deed::Turn(turn) if target.refused.contains(&turn.knob) => {}
+            Deed::Turn(turn) => back(journal, &turn.knob, target.left(&turn.knob, &turn.to), &turn.from),
+            Deed::Run(run) => {
+                if let (Some(undo), true) = (&run.undo, here) {
+                    let run = Run { act: undo.clone(), undo: Some(run.act.clone()), back: true };
+                    journal.deeds.push(Deed::Run(run));
+                }
+            }
+        }
+    }
+    for save in &target.saves {
+        back(journal, &save.knob, target.left(&save.knob, &save.from), &save.from);
+    }
+    add_saves(host, journal, &|_, now| now.clone());
+    rows
+}
+
+/// What the active profile holds: knobs, and what moved with them, with the value from before it.
+fn held(active: &Journal, boot_id: &str) -> Vec<Kept> {
+    if active.begin.kind != Kind::Profile {
+        return Vec::new();
+    }
+    let here = active.begin.boot_id == boot_id;
+    let mut held = active.kept.clone();
+    held.extend(active.turns().filter(|turn| !turn.back && !active.refused.contains(&turn.knob)).map(
+        |turn| {
+            let left = active.left(&turn.knob, &turn.to).clone();
+            Kept { knob: turn.knob.clone(), base: turn.base.clone(), left }
+        },
+    ));
+    held.extend(active.saves.iter().map(|save| {
+        let left = active.left(&save.knob, &save.from).clone();
+        Kept { knob: save.knob.clone(), base: save.base.clone(), left }
+    }));
+    held.retain(|kept| here || kept.knob.is_persistent());
+    held
+}
+
+/// Ends what the active profile started, the last first.
+fn stop(journal: &mut Journal, active: &Journal, boot_id: &str) {
+    if active.begin.boot_id != boot_id {
+        return;
+    }
+    for deed in active.deeds.iter().rev() {
+        if let Deed::Run(Run { act, undo: Some(undo), back: false }) = deed {
+            let run = Run { act: undo.clone(), undo: Some(act.clone()), back: true };
+            journal.deeds.push(Deed::Run(run));
+        }
+    }
+}
+
+fn push_back(journal: &mut Journal, knob: &Knob, from: Value, to: Value) {
+    let (knob, base) = (knob.clone(), to.clone());
+    journal.deeds.push(Deed::Turn(Turn { knob, from, to, alternatives: Vec::new(), base, back: true }));
+}
+
+fn add_saves(host: &dyn Host, journal: &mut Journal, base_of: &dyn Fn(&Knob, &Value) -> Value) {
+    let turned: Vec<Knob> = journal.turns().map(|turn| turn.knob.clone()).collect();
+    for knob in turned.iter().flat_map(|knob| disturbed_by(host, knob)) {
+        if turned.contains(&knob) || journal.saves.iter().any(|save| save.knob == knob) {
+            continue;
+        }
+        if let Ok(from) = value(host, &knob) {
+            let base = base_of(&knob, &from);
+            journal.saves.push(Save { knob, from, base });
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The state directory. Our own files are the one thing that is written past `TunableHost`, and only here.
+
+use std::{io, os::fd::OwnedFd, thread, time::Duration};
+
+use rustix::{
+    fs::{AtFlags, Dir, FallocateFlags, FlockOperation, Mode, OFlags},
+    io::Errno,
+};
+
+use super::TransactionError;
+
+/// A journal larger than this is not ours: 10 000 knobs come to about 4 MiB.
+const JOURNAL_LIMIT: usize = 64 << 20;
+/// How often a held lock is tried again.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// The state directory: a lock, and one journal for each transaction, `transactions/0001.jsonl`.
+#[derive(Debug)]
+pub struct Store {
+    path: String,
+    dir: OwnedFd,
+    journals: OwnedFd,
+}
+
+/// The lock of the state directory. It is let go when dropped, or by the kernel when we die.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: OwnedFd,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub(super) struct JournalFile {
+    path: String,
+    file: OwnedFd,
+}
+
+impl Store {
+    /// Where the state directory is unless something else is asked for.
+    pub const DEFAULT: &str = "/var/lib/zenkai";
+
+    /// Opens the state directory, making it (but not its parent) when it is missing. It must belong to the user we
+    /// run as, be no link, and be writable for nobody else.
+    pub fn open(path: &str) -> Result<Self, TransactionError> {
+        let open = |at: Option<&OwnedFd>, name: &str, shown: &str| {
+            let at = at.map_or(rustix::fs::CWD, |dir| std::os::fd::AsFd::as_fd(dir));
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = match rustix::fs::openat(at, name, flags, Mode::empty()) {
+                Err(Errno::NOENT) => rustix::fs::mkdirat(at, name, Mode::RWXU)
+                    .and_then(|()| rustix::fs::fsync(at).or(Ok(())))
+                    .and_then(|()| rustix::fs::openat(at, name, flags, Mode::empty())),
+                other => other,
+            };
+            let dir = opened.map_err(|error| TransactionError::state(shown, "open", error))?;
+            check_owner(&dir, shown)?;
+            Ok(dir)
+        };
+        let dir = open(None, path, path)?;
+        let journals = open(Some(&dir), "transactions", &format!("{path}/transactions"))?;
+        Ok(Self { path: path.to_owned(), dir, journals })
+    }
+
+    /// Takes the lock, waiting for at most this long.
+    pub(super) fn lock(&self, command: &str, wait: Duration) -> Result<Lock, TransactionError> {
+        let path = format!("{}/lock", self.path);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.dir, "lock", flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| TransactionError::state(&path, "open", error))?;
+        let mut left = wait;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if left.is_zero() => {
+                    let mut bytes = [0_u8; 256];
+                    let count = rustix::io::pread(&file, &mut bytes, 0).unwrap_or(0);
+                    let text = String::from_utf8_lossy(&bytes[..count]);
+                    let holder: String = text.chars().filter(|letter| !letter.is_control()).collect();
+                    return Err(TransactionError::Locked { path, holder });
+                }
+                Err(Errno::AGAIN) => {
+                    let pause = LOCK_PAUSE.min(left);
+                    thread::sleep(pause);
+                    left -= pause;
+                }
+                Err(error) => return Err(TransactionError::state(&path, "lock", error)),
+            }
+        }
+        let holder = format!("process {} ({command})", rustix::process::getpid().as_raw_nonzero());
+        // Who holds it is told for people's sake; that it is held does not depend on it, so a full disk is no reason.
+        let _ =
+            rustix::fs::ftruncate(&file, 0).and_then(|()| rustix::io::pwrite(&file, holder.as_bytes(), 0));
+        Ok(Lock { _file: file })
+    }
+
+    /// The numbers of all transactions, oldest first.
+    pub(super) fn ids(&self) -> Result<Vec<u64>, TransactionError> {
+        let path = format!("{}/transactions", self.path);
+        let failed = |error: Errno| TransactionError::state(&path, "list", error);
+        let mut ids = Vec::new();
+        for entry in Dir::read_from(&self.journals).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if let Some(id) = name.strip_suffix(".jsonl").and_then(|digits| digits.parse().ok())
+                && file_name(id) == name
+            {
+                ids.push(id);
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// The path of a journal, for messages.
+    pub(super) fn journal_path(&self, id: u64) -> String {
+        format!("{}/transactions/{}", self.path, file_name(id))
+    }
+
+    /// The content of a journal.
+    pub(super) fn read(&self, id: u64) -> Result<Vec<u8>, TransactionError> {
+        let path = self.journal_path(id);
+        let file = self.open_journal(id, OFlags::RDONLY)?;
+        let mut bytes = Vec::new();
+        let mut chunk = vec![0_u8; 64 << 10];
+        loop {
+            match rustix::io::read(&file, &mut chunk) {
+                Ok(0) => return Ok(bytes),
+                Ok(count) if bytes.len() + count <= JOURNAL_LIMIT => bytes.extend_from_slice(&chunk[..count]),
+                Ok(_) => return Err(TransactionError::corrupt(&path, 1, "too large for a journal")),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(TransactionError::state(&path, "read", error)),
+            }
+        }
+    }
+
+    /// Writes a new journal whole, with `room` bytes reserved behind it, and makes it last. When that fails nothing
+    /// is left of it.
+    pub(super) fn create(&self, id: u64, block: &[u8], room: usize) -> Result<JournalFile, TransactionError> {
+        let path = self.journal_path(id);
+        let flags = OFlags::WRONLY
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::APPEND
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.journals, file_name(id), flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| TransactionError::state(&path, "create", error))?;
+        let reserve = || match rustix::fs::fallocate(
+            &file,
+            FallocateFlags::KEEP_SIZE,
+            0,
+            (block.len() + room).try_into().unwrap_or(u64::MAX),
+        ) {
+            // A file system that cannot reserve (NFS) will tell when a record does not fit.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            other => other,
+        };
+        let written = reserve()
+            .map_err(io::Error::from)
+            .and_then(|()| write_all(&file, block))
+            .and_then(|()| Ok(rustix::fs::fsync(&file)?))
+            .and_then(|()| Ok(rustix::fs::fsync(&self.journals)?));
+        if let Err(error) = written {
+            let _ = rustix::fs::unlinkat(&self.journals, file_name(id), AtFlags::empty());
+            return Err(TransactionError::state(&path, "write", error));
+        }
+        Ok(JournalFile { path, file })
+    }
+
+    /// Opens an unfinished journal to close it, cutting off a record that was not written to its end.
+    pub(super) fn reopen(&self, id: u64, length: usize) -> Result<JournalFile, TransactionError> {
+        let path = self.journal_path(id);
+        let file = self.open_journal(id, OFlags::WRONLY | OFlags::APPEND)?;
+        rustix::fs::ftruncate(&file, length.try_into().unwrap_or(u64::MAX))
+            .map_err(|error| TransactionError::state(&path, "cut", error))?;
+        Ok(JournalFile { path, file })
+    }
+
+    /// Removes a journal.
+    pub(super) fn remove(&self, id: u64) -> Result<(), TransactionError> {
+        rustix::fs::unlinkat(&self.journals, file_name(id), AtFlags::empty())
+            .map_err(|error| TransactionError::state(&self.journal_path(id), "remove", error))
+    }
+
+    fn open_journal(&self, id: u64, flags: OFlags) -> Result<OwnedFd, TransactionError> {
+        let path = self.journal_path(id);
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = match rustix::fs::openat(&self.journals, file_name(id), flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Err(TransactionError::NoSuch(id)),
+            other => other.map_err(|error| TransactionError::state(&path, "open", error))?,
+        };
+        check_owner(&file, &path)?;
+        Ok(file)
+    }
+}
+
+impl JournalFile {
+    /// Adds lines. They survive our death at once, and the machine's after [`JournalFile::sync`].
+    pub(super) fn append(&self, lines: &[u8]) -> Result<(), TransactionError> {
+        write_all(&self.file, lines).map_err(|error| TransactionError::state(&self.path, "write", error))
+    }
+
+    /// Makes what was added last.
+    pub(super) fn sync(&self) -> Result<(), TransactionError> {
+        rustix::fs::fdatasync(&self.file).map_err(|error| TransactionError::state(&self.path, "fsync", error))
+    }
+}
+
+fn file_name(id: u64) -> String {
+    format!("{id:04}.jsonl")
+}
+
+fn check_owner(file: &OwnedFd, path: &str) -> Result<(), TransactionError> {
+    let stat = rustix::fs::fstat(file).map_err(|error| TransactionError::state(path, "stat", error))?;
+    let insecure = |why| Err(TransactionError::Insecure { path: path.to_owned(), why });
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return insecure("belongs to somebody else");
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return insecure("may be written by others");
+    }
+    Ok(())
+}
+
+fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file, bytes) {
+            Ok(0) => return Err(Errno::IO.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
