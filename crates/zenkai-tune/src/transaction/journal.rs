@@ -173,7 +173,7 @@ impl Journal {
             length += text.len() + 1;
             match (&mut journal, record) {
                 (None, Record::Begin(begin)) if begin.schema == SCHEMA => {
-                    journal = Some(Self::new(id, begin))
+                    journal = Some(Self::new(id, begin));
                 }
                 (None, Record::Begin(_)) => return Err(corrupt(&"written by another version of zenkai")),
                 (None, _) => return Err(corrupt(&"a journal starts with its `begin` record")),

@@ -234,7 +234,7 @@ impl<'s> Session<'s> {
     ) -> Result<(End, Vec<Row>), TransactionError> {
         let room = CLOSING_BYTES + RECORD_BYTES * (journal.deeds.len() + journal.saves.len());
         let file = self.store.create(journal.id, &journal.block(), room)?;
-        let (end, rows) = run::execute(host, &file, journal, keep_going)?;
+        let (end, rows) = run::execute(host, &file, journal, keep_going);
         file.append(&line(&Record::End(end.clone())))?;
         file.sync()?;
         self.prune()?;

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use zenkai_host::{Knob, TunableHost, Value, errno_name, value};
 
 use super::{
-    Fate, Row, TransactionError,
+    Fate, Row,
     journal::{Deed, End, Journal, Record, Run, Turn, line},
     store::JournalFile,
 };
@@ -21,7 +21,7 @@ pub(super) fn execute(
     file: &JournalFile,
     journal: &mut Journal,
     keep_going: bool,
-) -> Result<(End, Vec<Row>), TransactionError> {
+) -> (End, Vec<Row>) {
     let mut rows = Vec::new();
     let mut failed = None;
     for nth in 0..journal.deeds.len() {
@@ -35,7 +35,7 @@ pub(super) fn execute(
             if !keep_going {
                 let back = put_back(host, journal, nth + 1);
                 rows.extend(back);
-                return Ok((End::RolledBack { why: failed.unwrap_or_default() }, rows));
+                return (End::RolledBack { why: failed.unwrap_or_default() }, rows);
             }
         }
     }
@@ -44,12 +44,12 @@ pub(super) fn execute(
     if !backs.is_empty() {
         rows.extend(settle(host, &backs, false));
     }
-    if let Err(error) = note_side_effects(host, file, journal, &mut rows) {
+    if let Err(why) = note_side_effects(host, file, journal, &mut rows) {
         let deeds = journal.deeds.len();
         rows.extend(put_back(host, journal, deeds));
-        return Ok((End::RolledBack { why: error.to_string() }, rows));
+        return (End::RolledBack { why }, rows);
     }
-    Ok((if failed.is_some() { End::Partly } else { End::Done }, rows))
+    (if failed.is_some() { End::Partly } else { End::Done }, rows)
 }
 
 fn turn_one(
@@ -188,7 +188,7 @@ pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool)
                 Ok(shows) if same(&shows, goal) => refusals[nth] = None,
                 // What is gone (a device that was taken out) has nothing left to restore.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    refusals[nth] = Some("it is gone".into())
+                    refusals[nth] = Some("it is gone".into());
                 }
                 _ => {
                     quiet = false;
