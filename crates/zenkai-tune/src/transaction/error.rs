@@ -8,7 +8,7 @@ use zenkai_host::errno_name;
 #[derive(Debug, thiserror::Error)]
 pub enum TransactionError {
     /// A file of the state directory could not be read or written.
-    #[error("{path}: {doing}: {}; nothing was changed", errno_name(.source))]
+    #[error("{path}: {doing}: {}", errno_name(.source))]
     State {
         /// The file or directory.
         path: String,

@@ -235,9 +235,13 @@ impl<'s> Session<'s> {
         let room = CLOSING_BYTES + RECORD_BYTES * (journal.deeds.len() + journal.saves.len());
         let file = self.store.create(journal.id, &journal.block(), room)?;
         let (end, rows) = run::execute(host, &file, journal, keep_going);
-        file.append(&line(&Record::End(end.clone())))?;
-        file.sync()?;
-        self.prune()?;
+        if let Err(error) = file.append(&line(&Record::End(end.clone()))).and_then(|()| file.sync()) {
+            // An end that is not on disk is none: the next run would take everything back, so it is done now.
+            let back = run::put_back(host, journal, journal.deeds.len());
+            return Ok((End::RolledBack { why: error.to_string() }, rows.into_iter().chain(back).collect()));
+        }
+        // Old journals that stay a little longer are no reason to call this one failed.
+        let _ = self.prune();
         Ok((end, rows))
     }
 
