@@ -8,7 +8,9 @@ mod doctor;
 mod explain;
 mod facts;
 mod json;
+mod plan;
 mod probe;
+mod profile;
 mod text;
 
 pub use block::{Block, Field, Mark};
@@ -16,4 +18,6 @@ pub use doctor::{Detail, doctor};
 pub use explain::{check_list, explain};
 pub use facts::facts;
 pub use json::{checks_json, doctor_json, json_text};
+pub use plan::{Verdict, plan, plan_json, verify, verify_json};
+pub use profile::{profile, profile_json, profile_list, profile_list_json};
 pub use text::{Style, render};

@@ -8,6 +8,7 @@ mod explain;
 mod facts;
 mod host;
 mod output;
+mod profile;
 
 use std::{ffi::OsString, io::Write};
 
@@ -35,6 +36,8 @@ enum Command {
     Explain(explain::Args),
     /// List all checks
     Checks(checks::Args),
+    /// Look at profiles, and at what they would change here
+    Profile(profile::Args),
 }
 
 /// Runs the program: `args` as given by the system, the program's name first. Exit codes are in [`Exit`].
@@ -53,6 +56,7 @@ pub fn run(
         Command::Capture(args) => capture::run(&args, out, err),
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),
+        Command::Profile(args) => profile::run(&args, out),
     };
     result.unwrap_or_else(|error| error.report(err))
 }

@@ -11,6 +11,8 @@ pub enum Exit {
     Findings,
     /// The command line or an input file is wrong.
     Usage,
+    /// With `--exit-code`: there is something to do.
+    Changes,
     /// Nothing found, but parts could not be read for lack of permission.
     PartlyUnreadable,
     /// Not permitted.
@@ -23,7 +25,7 @@ impl Exit {
         match self {
             Self::Fine => 0,
             Self::Findings => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::Changes => 2,
             Self::PartlyUnreadable => 3,
             Self::NotPermitted => 77,
         }

@@ -10,6 +10,7 @@ mod golden;
 mod guests;
 mod hostile;
 mod live;
+mod profile_commands;
 mod profiles;
 mod truth;
 

@@ -1,0 +1,250 @@
+//! `zenkai profile`
+
+use std::io::Write;
+
+use anyhow::anyhow;
+use clap::Subcommand;
+use zenkai_host::Host;
+use zenkai_report::Verdict;
+use zenkai_tune::{
+    Plan, Scene, nearest,
+    profile::{Choice, Functions, Library, MainConf, Profile, ProfileError, State, recommend},
+    wishes,
+};
+
+use super::{CommandError, Exit, host::HostArgs, output};
+
+/// Profiles as tuned has them: look at them, and see what they would change here.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the profiles
+    List(Common),
+    /// Show a profile after all its includes were merged, every value with the line it comes from
+    Show(Named),
+    /// Show what applying would change here; nothing is changed
+    ///
+    /// Exit code: 0, or with --exit-code 2 when there is something to do.
+    Plan(PlanArgs),
+    /// Compare this machine with the profile that is chosen, or with the named ones
+    ///
+    /// Exit code: 0 all as asked, 1 something differs.
+    Verify(VerifyArgs),
+    /// Show which profile is chosen
+    Active(Common),
+    /// Show which profile fits this machine
+    Recommend(Common),
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    #[command(flatten)]
+    host: HostArgs,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Named {
+    /// Profiles; the later ones are stronger
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, clap::Args)]
+struct PlanArgs {
+    #[command(flatten)]
+    named: Named,
+    /// End with 2 when there is something to do
+    #[arg(long)]
+    exit_code: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct VerifyArgs {
+    /// Profiles [default: the chosen one]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    match &args.command {
+        Command::List(common) => list(common, out),
+        Command::Show(named) => show(named, out),
+        Command::Plan(args) => plan(args, out),
+        Command::Verify(args) => verify(args, out),
+        Command::Active(common) => active(common, out),
+        Command::Recommend(common) => recommended(common, out),
+    }
+}
+
+/// A machine with its profiles.
+pub(super) struct Tuned<'h> {
+    host: &'h dyn Host,
+    pub(super) conf: MainConf,
+    pub(super) library: Library<'h>,
+    pub(super) state: State,
+}
+
+impl<'h> Tuned<'h> {
+    pub(super) fn open(host: &'h dyn Host) -> Result<Self, ProfileError> {
+        let conf = MainConf::read(host)?;
+        let library = Library::new(host, conf.profile_directories.clone());
+        Ok(Self { host, library, state: State::read(host)?, conf })
+    }
+
+    /// Programs are not run: looking changes nothing.
+    fn functions(&self) -> Functions<'h> {
+        Functions { host: self.host, commands: None }
+    }
+
+    /// The profile merged from these names and the post-loaded one.
+    pub(super) fn load(&self, names: &[String]) -> Result<Profile, ProfileError> {
+        self.library.load(names, self.state.post_loaded.as_deref(), &self.functions())
+    }
+
+    pub(super) fn plan(&self, profile: &Profile) -> Plan {
+        let scene = Scene { host: self.host, reapply_sysctl: self.conf.reapply_sysctl };
+        Plan::new(self.host, wishes(&scene, profile, &self.conf, self.functions()))
+    }
+
+    /// The names of the chosen profile; none when none is wanted.
+    pub(super) fn chosen(&self) -> Result<Option<Vec<String>>, ProfileError> {
+        Ok(match self.state.choice() {
+            Choice::Named(names) => Some(names),
+            Choice::Recommended => Some(vec![recommend(self.host)?.profile]),
+            Choice::None => None,
+        })
+    }
+
+    /// What to tell the user about a profile that cannot be loaded.
+    fn failure(&self, error: ProfileError) -> CommandError {
+        let near = match &error {
+            ProfileError::NotFound { name, .. } => {
+                let known = self.library.list();
+                nearest(name, known.iter().map(|(name, _)| name.as_str())).map(str::to_owned)
+            }
+            _ => None,
+        };
+        let failure = CommandError::usage(error);
+        match near {
+            Some(name) => failure.hint(format!("`{name}`")),
+            None => failure,
+        }
+    }
+}
+
+fn list(args: &Common, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = args.host.open()?;
+    let list = Tuned::open(&*host).map_err(CommandError::usage)?.library.list();
+    if args.json {
+        output::write_json(out, &zenkai_report::profile_list_json(&list))?;
+    } else {
+        output::write_blocks(out, &zenkai_report::profile_list(&list))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn show(args: &Named, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = args.common.host.open()?;
+    let tuned = Tuned::open(&*host).map_err(CommandError::usage)?;
+    let profile = tuned.load(&args.names).map_err(|error| tuned.failure(error))?;
+    if args.common.json {
+        output::write_json(out, &zenkai_report::profile_json(&profile)?)?;
+    } else {
+        output::write_blocks(out, &zenkai_report::profile(&profile))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let Named { names, common } = &args.named;
+    let host = common.host.open()?;
+    let tuned = Tuned::open(&*host).map_err(CommandError::usage)?;
+    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    let plan = tuned.plan(&profile);
+    if common.json {
+        output::write_json(out, &zenkai_report::plan_json(&profile.names, &plan)?)?;
+    } else {
+        output::write_blocks(
+            out,
+            &zenkai_report::plan(&format!("plan: {}", profile.names.join(" ")), &plan),
+        )?;
+    }
+    Ok(if args.exit_code && !plan.is_empty() { Exit::Changes } else { Exit::Fine })
+}
+
+fn verify(args: &VerifyArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = args.common.host.open()?;
+    let tuned = Tuned::open(&*host).map_err(CommandError::usage)?;
+    let names = if args.names.is_empty() {
+        let chosen = tuned.chosen().map_err(CommandError::usage)?;
+        chosen.ok_or_else(|| CommandError::usage(anyhow!("no profile is chosen")).hint("name one"))?
+    } else {
+        args.names.clone()
+    };
+    let profile = tuned.load(&names).map_err(|error| tuned.failure(error))?;
+    let plan = tuned.plan(&profile);
+    if args.common.json {
+        output::write_json(out, &zenkai_report::verify_json(&profile.names, &plan)?)?;
+    } else {
+        let title = format!("verify: {}", profile.names.join(" "));
+        output::write_blocks(out, &zenkai_report::verify(&title, &plan))?;
+    }
+    let differs = plan.steps.iter().any(|step| Verdict::of(step) == Some(Verdict::Differs));
+    Ok(if differs { Exit::Findings } else { Exit::Fine })
+}
+
+fn active(args: &Common, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = args.host.open()?;
+    let state = State::read(&*host).map_err(CommandError::usage)?;
+    let mode = state.effective_mode().word();
+    if args.json {
+        let value = serde_json::json!({
+            "schema": "zenkai.active/1",
+            "names": state.active,
+            "mode": mode,
+            "post_loaded": state.post_loaded,
+        });
+        output::write_json(out, &value)?;
+        return Ok(Exit::Fine);
+    }
+    let names = if state.active.is_empty() { "none".to_owned() } else { state.active.join(" ") };
+    let mut rows = vec![vec!["profile".to_owned(), names], vec!["mode".to_owned(), mode.to_owned()]];
+    rows.extend(state.post_loaded.map(|name| vec!["post-loaded".to_owned(), name]));
+    output::write_blocks(out, &[zenkai_report::Block::Table(rows)])?;
+    Ok(Exit::Fine)
+}
+
+fn recommended(args: &Common, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let host = args.host.open()?;
+    let found = recommend(&*host).map_err(CommandError::usage)?;
+    let origin = found.origin.map(|origin| origin.to_string());
+    if args.json {
+        let value = serde_json::json!({
+            "schema": "zenkai.recommend/1",
+            "profile": found.profile,
+            "origin": origin,
+            "notes": serde_json::to_value(&found.notes)?,
+        });
+        output::write_json(out, &value)?;
+        return Ok(Exit::Fine);
+    }
+    let why = origin.map_or_else(|| "no rule matched".to_owned(), |origin| format!("by {origin}"));
+    let mut blocks = vec![zenkai_report::Block::Text(format!("{} ({why})", found.profile))];
+    blocks.extend(
+        found.notes.iter().map(|note| zenkai_report::Block::Text(format!("{}: {}", note.origin, note.text))),
+    );
+    output::write_blocks(out, &blocks)?;
+    Ok(Exit::Fine)
+}
