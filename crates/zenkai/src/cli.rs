@@ -9,8 +9,9 @@ mod facts;
 mod host;
 mod output;
 mod profile;
+mod tuned_adm;
 
-use std::{ffi::OsString, io::Write};
+use std::{ffi::OsString, io::Write, path::Path};
 
 use clap::{Parser, Subcommand};
 
@@ -38,6 +39,8 @@ enum Command {
     Checks(checks::Args),
     /// Look at profiles, and at what they would change here
     Profile(profile::Args),
+    /// tuned's own commands, for scripts that use them; those that only look
+    TunedAdm(tuned_adm::Args),
 }
 
 /// Runs the program: `args` as given by the system, the program's name first. Exit codes are in [`Exit`].
@@ -46,6 +49,11 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Exit {
+    let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    // A link called `tuned-adm` is `zenkai tuned-adm`.
+    if args.first().is_some_and(|program| Path::new(program).file_name() == Some("tuned-adm".as_ref())) {
+        args.insert(1, "tuned-adm".into());
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(problem) => return usage(&problem, out, err),
@@ -57,6 +65,7 @@ pub fn run(
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),
         Command::Profile(args) => profile::run(&args, out),
+        Command::TunedAdm(args) => tuned_adm::run(&args, out, err),
     };
     result.unwrap_or_else(|error| error.report(err))
 }

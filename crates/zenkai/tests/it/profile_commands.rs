@@ -100,3 +100,13 @@ fn hostile_names() {
     let called = zenkai(&["profile", "plan", "--root", machine.path().to_str().unwrap(), "--", "-rf"]);
     assert!(called.exit == Exit::Usage && called.err.contains("no profile's name"), "{}", called.err);
 }
+
+#[test]
+fn a_link_called_tuned_adm() {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = zenkai::cli::run(["/usr/sbin/tuned-adm", "profile_mode"], &mut out, &mut err);
+    let out = String::from_utf8(out).unwrap();
+    assert!(exit == Exit::Fine && out.starts_with("Profile selection mode: "), "{out}");
+    let exit = zenkai::cli::run(["tuned-adm", "nope"], &mut Vec::new(), &mut err);
+    assert_eq!(exit, Exit::Usage);
+}
