@@ -43,6 +43,7 @@ pub(crate) fn run(args: &TestArgs) -> ExitCode {
     step(&mut steps, "unit, property, golden, live and guest tests", || {
         passed(cargo(&["test", "--workspace"]).env("ZENKAI_BIN", release_binary()?))
     });
+    beside_tuned(&mut steps);
     step(&mut steps, "docs are fresh", || {
         crate::docs::check()?;
         Ok(Outcome::Passed)
@@ -91,12 +92,44 @@ fn packages() -> anyhow::Result<Outcome> {
     passed(command("apt-get", &install).env("DEBIAN_FRONTEND", "noninteractive"))
 }
 
+/// Debian's packages of tuned and what it imports.
+const TUNED: [&str; 8] = [
+    "tuned",
+    "python3-pyudev",
+    "python3-linux-procfs",
+    "python3-dbus",
+    "python3-gi",
+    "python3-six",
+    "python3-configobj",
+    "python3-decorator",
+];
+
+/// Where tuned is unpacked.
+fn tuned_place() -> std::path::PathBuf {
+    root().join("target/tuned-oracle")
+}
+
+/// Compares with the real tuned, and kills running changes. These tests change this machine's settings for a minute
+/// or two and put them back, so they run alone, after the others.
+fn beside_tuned(steps: &mut Vec<Step>) {
+    step(steps, "beside the real tuned, and killed at random", || {
+        if !is_root() {
+            return Ok(Outcome::Skipped("not root, so no settings can be changed".to_owned()));
+        }
+        let tuned = tuned_place();
+        if !tuned.join("usr/sbin/tuned").is_file() {
+            return Ok(Outcome::Skipped("tuned is not there; see the step that fetches it".to_owned()));
+        }
+        let mut test = cargo(&["test", "--package", "zenkai", "--test", "it", "--"]);
+        test.args(["real_tuned::", "killed::", "--ignored", "--test-threads=1", "--nocapture"]);
+        passed(test.env("ZENKAI_BIN", release_binary()?).env("ZENKAI_TUNED", tuned))
+    });
+}
+
 /// The real tuned, whose loader is the judge of ours, and what it imports. Its packages are unpacked below `target`, not
 /// installed: no service is started and the machine's own tuned, if any, is left alone.
 fn tuned() -> anyhow::Result<Outcome> {
-    const PACKAGES: [&str; 6] =
-        ["tuned", "python3-dbus", "python3-gi", "python3-linux-procfs", "python3-pyudev", "python3-six"];
-    let place = root().join("target/tuned-oracle");
+    let place = tuned_place();
     if place.join("usr/lib/python3/dist-packages/tuned").is_dir() {
         return Ok(Outcome::Passed);
     }
@@ -106,7 +139,7 @@ fn tuned() -> anyhow::Result<Outcome> {
     }
     let archives = root().join("target/tuned-archives");
     std::fs::create_dir_all(&archives)?;
-    if !works(command("apt-get", &["download", "-q"]).args(PACKAGES).current_dir(&archives)) {
+    if !works(command("apt-get", &["download", "-q"]).args(TUNED).current_dir(&archives)) {
         let why = "its packages cannot be downloaded; the comparisons with tuned will say so";
         return Ok(Outcome::Skipped(why.to_owned()));
     }

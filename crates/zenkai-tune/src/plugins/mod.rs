@@ -3,20 +3,20 @@
 mod acpi;
 mod audio;
 mod bootloader;
+mod cpu;
 mod cpus;
+mod disk;
+mod eeepc_she;
 mod irq;
 mod irqbalance;
 mod modules;
+mod mounts;
 mod net;
 mod rtentsk;
+mod scheduler;
 mod script;
-mod cpu;
-mod disk;
-mod eeepc_she;
-mod mounts;
 mod scsi_host;
 mod selinux;
-mod scheduler;
 mod service;
 mod shared;
 mod sysctl;
@@ -66,19 +66,19 @@ pub static PLUGINS: &[&Plugin] = &[
     &acpi::PLUGIN,
     &audio::PLUGIN,
     &bootloader::PLUGIN,
-    &irq::PLUGIN,
-    &irqbalance::PLUGIN,
-    &modules::PLUGIN,
-    &net::PLUGIN,
-    &rtentsk::PLUGIN,
-    &script::PLUGIN,
     &cpu::PLUGIN,
     &disk::PLUGIN,
     &eeepc_she::PLUGIN,
+    &irq::PLUGIN,
+    &irqbalance::PLUGIN,
+    &modules::PLUGIN,
     &mounts::PLUGIN,
+    &net::PLUGIN,
+    &rtentsk::PLUGIN,
+    &scheduler::PLUGIN,
+    &script::PLUGIN,
     &scsi_host::PLUGIN,
     &selinux::PLUGIN,
-    &scheduler::PLUGIN,
     &service::PLUGIN,
     &sysctl::PLUGIN,
     &sysfs::PLUGIN,

@@ -9,10 +9,13 @@
 mod golden;
 mod guests;
 mod hostile;
+mod killed;
 mod live;
 mod profile_commands;
 mod profiles;
+mod real_tuned;
 mod truth;
+mod watched;
 
 use zenkai::cli::Exit;
 
