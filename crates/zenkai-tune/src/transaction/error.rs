@@ -43,6 +43,9 @@ pub enum TransactionError {
         /// What is wrong with it.
         why: String,
     },
+    /// Without it nobody can tell later which boot a change was made in.
+    #[error("/proc/sys/kernel/random/boot_id cannot be read, so nothing is changed; mount /proc")]
+    NoBootId,
     /// The profile itself is wrong.
     #[error("nothing was changed, because the profile has mistakes:\n  {}", .0.join("\n  "))]
     Mistakes(Vec<String>),

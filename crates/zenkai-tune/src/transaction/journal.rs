@@ -136,7 +136,10 @@ pub(super) struct Journal {
     pub(super) saves: Vec<Save>,
     pub(super) kept: Vec<Kept>,
     pub(super) prepared: bool,
+    /// The deeds that were announced one by one.
     pub(super) doing: HashSet<usize>,
+    /// The latest of them, as long as what came of it is not recorded.
+    pub(super) in_doubt: Option<usize>,
     pub(super) left: HashMap<Knob, Value>,
     pub(super) refused: HashSet<Knob>,
     pub(super) end: Option<End>,
@@ -154,6 +157,7 @@ impl Journal {
             kept: Vec::new(),
             prepared: false,
             doing: HashSet::new(),
+            in_doubt: None,
             left: HashMap::new(),
             refused: HashSet::new(),
             end: None,
@@ -199,12 +203,8 @@ impl Journal {
             Record::Kept(kept) => self.kept.push(kept),
             Record::Prepared => self.prepared = true,
             Record::Doing(nth) if nth >= self.deeds.len() => return Err("a deed that was not announced"),
-            Record::Doing(nth) => {
-                self.doing.insert(nth);
-            }
-            Record::Left { knob, value } => {
-                self.left.insert(knob, value);
-            }
+            Record::Doing(nth) => self.announce(nth),
+            Record::Left { knob, value } => self.note_left(knob, value),
             Record::Refused(knob) => {
                 self.refused.insert(knob);
             }
@@ -221,6 +221,30 @@ impl Journal {
         self.kept.iter().for_each(|kept| out.extend(line(&Record::Kept(kept.clone()))));
         out.extend(line(&Record::Prepared));
         out
+    }
+
+    /// The deed of this number is done next.
+    pub(super) fn announce(&mut self, nth: usize) {
+        self.doing.insert(nth);
+        self.in_doubt = Some(nth);
+    }
+
+    /// The knob shows something else than what was written.
+    pub(super) fn note_left(&mut self, knob: Knob, value: Value) {
+        if self.begun().any(|(nth, turn)| Some(nth) == self.in_doubt && turn.knob == knob) {
+            self.in_doubt = None;
+        }
+        self.left.insert(knob, value);
+    }
+
+    /// The knobs that were begun to be turned, with their number.
+    pub(super) fn begun(&self) -> impl Iterator<Item = (usize, &Turn)> {
+        self.deeds.iter().enumerate().filter(|(nth, _)| self.doing.contains(nth)).filter_map(|(nth, deed)| {
+            match deed {
+                Deed::Turn(turn) => Some((nth, turn)),
+                Deed::Run(_) => None,
+            }
+        })
     }
 
     /// The knobs it turns, in order.

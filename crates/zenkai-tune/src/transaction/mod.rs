@@ -22,7 +22,7 @@ use journal::{Begin, Journal, Record, SCHEMA, canonical, line};
 const KEEP: usize = 100;
 /// Room for the records that close a journal, besides one for each deed.
 const CLOSING_BYTES: usize = 4096;
-const RECORD_BYTES: usize = 256;
+const RECORD_BYTES: usize = 512;
 
 /// What a transaction is for, as the journal and `log` tell it.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ impl<'s> Session<'s> {
         wait: Duration,
     ) -> Result<Self, TransactionError> {
         let lock = store.lock(command, wait)?;
-        let boot_id = boot_id(host);
+        let boot_id = boot_id(host).ok_or(TransactionError::NoBootId)?;
         let recovered = recover(host, store, &boot_id)?;
         Ok(Self { store, boot_id, recovered, _lock: lock })
     }
@@ -235,11 +235,7 @@ impl<'s> Session<'s> {
         let room = CLOSING_BYTES + RECORD_BYTES * (journal.deeds.len() + journal.saves.len());
         let file = self.store.create(journal.id, &journal.block(), room)?;
         let (end, rows) = run::execute(host, &file, journal, keep_going);
-        if let Err(error) = file.append(&line(&Record::End(end.clone()))).and_then(|()| file.sync()) {
-            // An end that is not on disk is none: the next run would take everything back, so it is done now.
-            let back = run::put_back(host, journal, journal.deeds.len());
-            return Ok((End::RolledBack { why: error.to_string() }, rows.into_iter().chain(back).collect()));
-        }
+        let (end, rows) = close(host, &file, journal, end, rows);
         // Old journals that stay a little longer are no reason to call this one failed.
         let _ = self.prune();
         Ok((end, rows))
@@ -264,7 +260,7 @@ pub fn active(host: &dyn Host, store: &Store) -> Result<Option<Active>, Transact
     let boot_id = boot_id(host);
     Ok(find_active(store)?.filter(|journal| journal.begin.kind == Kind::Profile).map(|journal| Active {
         id: journal.id,
-        this_boot: journal.begin.boot_id == boot_id,
+        this_boot: boot_id.as_ref() == Some(&journal.begin.boot_id),
         names: journal.begin.names,
     }))
 }
@@ -293,9 +289,10 @@ pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
     Ok(entries)
 }
 
-fn boot_id(host: &dyn Host) -> String {
+fn boot_id(host: &dyn Host) -> Option<String> {
     let knob = Knob::Attribute("/proc/sys/kernel/random/boot_id".into());
-    value(host, &knob).ok().and_then(|id| id.text().map(str::to_owned)).unwrap_or_default()
+    let id = value(host, &knob).ok()?.text()?.trim().to_owned();
+    (!id.is_empty()).then_some(id)
 }
 
 fn load(store: &Store, id: u64) -> Result<Option<Journal>, TransactionError> {
@@ -339,6 +336,29 @@ fn find_target(store: &Store, id: Option<u64>) -> Result<(Journal, Vec<Journal>)
     Err(id.map_or(TransactionError::NothingToUndo, TransactionError::NoSuch))
 }
 
+/// Puts the end on disk. Where that fails the end is cut off again and everything taken back, so that the journal and
+/// the machine agree; where even that fails the end stands, and so does what was done.
+fn close(
+    host: &dyn TunableHost,
+    file: &store::JournalFile,
+    journal: &Journal,
+    end: End,
+    mut rows: Vec<Row>,
+) -> (End, Vec<Row>) {
+    let length = file.length();
+    let appended = file.append(&line(&Record::End(end.clone())));
+    let written = appended.is_ok();
+    let Err(error) = appended.and_then(|()| file.sync()) else { return (end, rows) };
+    if written && length.and_then(|length| file.cut(length)).is_err() {
+        return (end, rows);
+    }
+    rows.extend(run::put_back(host, journal));
+    let end = End::RolledBack { why: error.to_string() };
+    // Without this record the next run finds everything put back already, and closes the journal itself.
+    let _ = file.append(&line(&Record::End(end.clone()))).and_then(|()| file.sync());
+    (end, rows)
+}
+
 /// Closes what an earlier run left open. Only the newest journal can be: each run starts with this.
 fn recover(host: &dyn TunableHost, store: &Store, boot_id: &str) -> Result<Option<Report>, TransactionError> {
     let Some(id) = store.ids()?.pop() else { return Ok(None) };
@@ -354,7 +374,7 @@ fn recover(host: &dyn TunableHost, store: &Store, boot_id: &str) -> Result<Optio
     let file = store.reopen(id, journal.length)?;
     let (end, rows) = if journal.begin.boot_id == boot_id {
         let why = "the run that applied it was cut short".to_owned();
-        (End::RolledBack { why }, run::put_back(host, &journal, journal.deeds.len()))
+        (End::RolledBack { why }, run::put_back(host, &journal))
     } else {
         // A reboot has undone what the kernel held; a file is put back only where it is exactly ours.
         let goals: Vec<(Knob, Value)> = journal

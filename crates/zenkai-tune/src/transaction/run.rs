@@ -1,16 +1,16 @@
 //! Doing what a prepared journal says, and taking it back.
 
-use std::io;
+use std::{collections::HashSet, io};
 
 use rustix::io::Errno;
-use zenkai_host::{Knob, TunableHost, Value, errno_name, value};
+use zenkai_host::{Act, Knob, TunableHost, Value, errno_name, value};
 
 use super::{
     Fate, Row,
     journal::{Deed, End, Journal, Record, Run, Turn, line},
     store::JournalFile,
 };
-use crate::same;
+use crate::{couplings::disturbed_by, same};
 
 /// Knobs that move each other are put back in at most this many rounds.
 const ROUNDS: usize = 3;
@@ -33,7 +33,7 @@ pub(super) fn execute(
         if let Err(why) = done {
             failed = Some(failed.unwrap_or(why));
             if !keep_going {
-                let back = put_back(host, journal, nth + 1);
+                let back = put_back(host, journal);
                 rows.extend(back);
                 return (End::RolledBack { why: failed.unwrap_or_default() }, rows);
             }
@@ -45,8 +45,7 @@ pub(super) fn execute(
         rows.extend(settle(host, &backs, false));
     }
     if let Err(why) = note_side_effects(host, file, journal, &mut rows) {
-        let deeds = journal.deeds.len();
-        rows.extend(put_back(host, journal, deeds));
+        rows.extend(put_back(host, journal));
         return (End::RolledBack { why }, rows);
     }
     (if failed.is_some() { End::Partly } else { End::Done }, rows)
@@ -60,11 +59,7 @@ fn turn_one(
     turn: &Turn,
     rows: &mut Vec<Row>,
 ) -> Result<(), String> {
-    if turn.knob.is_persistent() {
-        let noted = file.append(&line(&Record::Doing(nth))).and_then(|()| file.sync());
-        noted.map_err(|error| error.to_string())?;
-    }
-    journal.doing.insert(nth);
+    announce(file, journal, nth, turn.knob.is_persistent())?;
     let set = std::iter::once(turn.to.clone())
         .chain(turn.alternatives.iter().map(|choice| choice.as_str().into()))
         .map(|to| host.set(&turn.knob, &to).map(|()| to))
@@ -103,8 +98,7 @@ fn run_one(
     run: &Run,
     rows: &mut Vec<Row>,
 ) -> Result<(), String> {
-    file.append(&line(&Record::Doing(nth))).map_err(|error| error.to_string())?;
-    journal.doing.insert(nth);
+    announce(file, journal, nth, true)?;
     let failed = match host.run(&run.act) {
         Ok(finished) if finished.code == 0 => None,
         Ok(finished) => Some(format!("exit code {}", finished.code)),
@@ -115,8 +109,18 @@ fn run_one(
     failed.map_or(Ok(()), |why| Err(format!("{}: {why}", run.act)))
 }
 
+/// Says in the journal which deed is next, so that only one is in doubt when we die. That outlives us at once; for what
+/// outlives a reboot it must be on disk too.
+fn announce(file: &JournalFile, journal: &mut Journal, nth: usize, on_disk: bool) -> Result<(), String> {
+    let noted = file.append(&line(&Record::Doing(nth)));
+    let noted = if on_disk { noted.and_then(|()| file.sync()) } else { noted };
+    noted.map_err(|error| error.to_string())?;
+    journal.announce(nth);
+    Ok(())
+}
+
 fn note_left(file: &JournalFile, journal: &mut Journal, knob: &Knob, shows: Value) -> Result<(), String> {
-    journal.left.insert(knob.clone(), shows.clone());
+    journal.note_left(knob.clone(), shows.clone());
     file.append(&line(&Record::Left { knob: knob.clone(), value: shows })).map_err(|error| error.to_string())
 }
 
@@ -148,31 +152,68 @@ fn note_side_effects(
     Ok(())
 }
 
-/// Puts back what the first `count` deeds did, and what moved with it.
-pub(super) fn put_back(host: &dyn TunableHost, journal: &Journal, count: usize) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut goals = Vec::new();
-    for (nth, deed) in journal.deeds.iter().enumerate().take(count).rev() {
+/// What has to be done about a knob when a transaction is taken back.
+enum Back {
+    /// It is ours: it goes back.
+    Put,
+    /// It is as it was.
+    Fine,
+    /// Somebody else changed it.
+    Keep(Value),
+}
+
+/// Takes back what was begun, the last deed first, and what moved with it. An act is undone when it was announced: it
+/// may have run. What shows neither our value nor the old one was changed by somebody else, and is kept.
+pub(super) fn put_back(host: &dyn TunableHost, journal: &Journal) -> Vec<Row> {
+    let moved: HashSet<Knob> = journal.begun().flat_map(|(_, turn)| disturbed_by(host, &turn.knob)).collect();
+    let (mut rows, mut goals) = (Vec::new(), Vec::new());
+    for (nth, deed) in journal.deeds.iter().enumerate().rev() {
         match deed {
-            Deed::Turn(turn) => goals.push((turn.knob.clone(), turn.from.clone())),
+            Deed::Turn(turn) => match back(host, journal, nth, turn, &moved) {
+                Back::Put => goals.push((turn.knob.clone(), turn.from.clone())),
+                Back::Fine => {}
+                Back::Keep(shows) => {
+                    let fate = Fate::Kept { shows: shows.clone() };
+                    rows.push(Row::new(&turn.knob, shows, turn.from.clone(), fate));
+                }
+            },
             Deed::Run(Run { undo: Some(undo), .. }) if journal.doing.contains(&nth) => {
                 // Knobs that were turned after the act go back before it is undone.
-                rows.extend(settle(host, &goals, true));
-                let fate = match host.run(undo) {
-                    Ok(finished) if finished.code == 0 => Fate::Restored,
-                    Ok(finished) => Fate::NotRestored { why: format!("exit code {}", finished.code) },
-                    Err(error) => Fate::NotRestored { why: errno_name(&error) },
-                };
-                let what = undo.to_string();
-                rows.push(Row { what, knob: None, from: Value::Absent, to: Value::Absent, fate });
+                settle(host, &goals, true);
+                rows.push(take_back_act(host, undo));
             }
             Deed::Run(_) => {}
         }
     }
-    goals.extend(journal.saves.iter().map(|save| (save.knob.clone(), save.from.clone())));
-    rows.retain(|row| row.knob.is_none());
+    let saves = journal.saves.iter().filter(|save| moved.contains(&save.knob));
+    goals.extend(saves.map(|save| (save.knob.clone(), save.from.clone())));
     rows.extend(settle(host, &goals, true));
     rows
+}
+
+fn take_back_act(host: &dyn TunableHost, undo: &Act) -> Row {
+    let fate = match host.run(undo) {
+        Ok(finished) if finished.code == 0 => Fate::Restored,
+        Ok(finished) => Fate::NotRestored { why: format!("exit code {}", finished.code) },
+        Err(error) => Fate::NotRestored { why: errno_name(&error) },
+    };
+    Row { what: undo.to_string(), knob: None, from: Value::Absent, to: Value::Absent, fate }
+}
+
+fn back(host: &dyn TunableHost, journal: &Journal, nth: usize, turn: &Turn, moved: &HashSet<Knob>) -> Back {
+    let begun = journal.doing.contains(&nth);
+    // The one deed we may have died in: what the kernel made of the value is not known.
+    if journal.in_doubt == Some(nth) || moved.contains(&turn.knob) {
+        return Back::Put;
+    }
+    match value(host, &turn.knob) {
+        Ok(shows) if same(&shows, &turn.from) => Back::Fine,
+        Ok(shows) if begun && same(&shows, journal.left(&turn.knob, &turn.to)) => Back::Put,
+        Ok(shows) if begun && same(&shows, &turn.to) => Back::Put,
+        Ok(shows) => Back::Keep(shows),
+        Err(_) if begun => Back::Put,
+        Err(_) => Back::Fine,
+    }
 }
 
 /// Writes what differs, again and again until nothing does: knobs that move each other, such as `dirty_bytes` (which

@@ -195,15 +195,67 @@ impl Store {
 }
 
 impl JournalFile {
-    /// Adds lines. They survive our death at once, and the machine's after [`JournalFile::sync`].
+    /// Adds lines, all or none of them. They survive our death at once, and the machine's after
+    /// [`JournalFile::sync`].
     pub(super) fn append(&self, lines: &[u8]) -> Result<(), TransactionError> {
-        write_all(&self.file, lines).map_err(|error| TransactionError::state(&self.path, "write", error))
+        let length = self.length()?;
+        write_all(&self.file, lines).map_err(|error| {
+            // Half a line in front of the next record would make the journal unreadable.
+            let _ = self.cut(length);
+            TransactionError::state(&self.path, "write", error)
+        })
     }
 
     /// Makes what was added last.
     pub(super) fn sync(&self) -> Result<(), TransactionError> {
-        rustix::fs::fdatasync(&self.file).map_err(|error| TransactionError::state(&self.path, "fsync", error))
+        let synced = fault(Fault::Sync).and_then(|()| Ok(rustix::fs::fdatasync(&self.file)?));
+        synced.map_err(|error| TransactionError::state(&self.path, "fsync", error))
     }
+
+    /// How many bytes are in it.
+    pub(super) fn length(&self) -> Result<u64, TransactionError> {
+        let stat = rustix::fs::fstat(&self.file);
+        let stat = stat.map_err(|error| TransactionError::state(&self.path, "stat", error))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or_default())
+    }
+
+    /// Cuts off what is beyond this many bytes.
+    pub(super) fn cut(&self, length: u64) -> Result<(), TransactionError> {
+        let cut = fault(Fault::Cut).and_then(|()| Ok(rustix::fs::ftruncate(&self.file, length)?));
+        cut.map_err(|error| TransactionError::state(&self.path, "cut", error))
+    }
+}
+
+/// A call that tests let fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    Write,
+    Sync,
+    Cut,
+}
+
+#[cfg(not(test))]
+#[expect(clippy::unnecessary_wraps, reason = "it fails in tests")]
+fn fault(_: Fault) -> io::Result<()> {
+    Ok(())
+}
+
+/// What the calls of this thread's tests come to: `ENOSPC` after so many good ones.
+#[cfg(test)]
+pub(super) fn fault(kind: Fault) -> io::Result<()> {
+    FAULTS.with_borrow_mut(|faults| match faults.iter_mut().find(|(this, _)| *this == kind) {
+        Some((_, 0)) => Err(Errno::NOSPC.into()),
+        Some((_, left)) => {
+            *left -= 1;
+            Ok(())
+        }
+        None => Ok(()),
+    })
+}
+
+#[cfg(test)]
+thread_local! {
+    pub(super) static FAULTS: std::cell::RefCell<Vec<(Fault, usize)>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 fn file_name(id: u64) -> String {
@@ -224,6 +276,11 @@ fn check_owner(file: &OwnedFd, path: &str) -> Result<(), TransactionError> {
 
 fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
+        if let Err(error) = fault(Fault::Write) {
+            // A full disk takes the beginning of a line.
+            rustix::io::write(file, &bytes[..bytes.len() / 2])?;
+            return Err(error);
+        }
         match rustix::io::write(file, bytes) {
             Ok(0) => return Err(Errno::IO.into()),
             Ok(count) => bytes = &bytes[count..],

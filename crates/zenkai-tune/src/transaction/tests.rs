@@ -11,6 +11,8 @@ use zenkai_host::{Act, DirEntry, FakeHost, Finished, Query, Reply, StoreRule};
 use super::*;
 use crate::{Want, When, Wish, profile::Origin};
 
+mod recovery;
+
 const FILES: &[(&str, &str)] = &[
     ("/proc/sys/kernel/random/boot_id", "first\n"),
     ("/proc/sys/vm/swappiness", "60\n"),
