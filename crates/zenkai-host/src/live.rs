@@ -16,6 +16,8 @@ mod xen;
 
 use std::{io, os::fd::OwnedFd};
 
+pub use trusted::trusted_file;
+
 use rustix::{
     fs::{Dir, FileType, Mode, OFlags},
     io::Errno,

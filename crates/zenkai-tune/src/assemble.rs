@@ -281,7 +281,10 @@ fn usable(raw: &str, expanded: &Expanded) -> Option<Obstacle> {
     } else {
         expanded.notes.join("; ")
     };
-    Some(Obstacle::Cannot { why, fault: Fault::Profile })
+    // Programs are not run for a look: what they would say is not known, and no mistake of the profile.
+    let needs_program = ["${f:exec:", "${f:lscpu_check:"].iter().any(|call| expanded.text.contains(call));
+    let fault = if needs_program { Fault::Reading } else { Fault::Profile };
+    Some(Obstacle::Cannot { why, fault })
 }
 
 /// Whether a list of names, globs and `!`globs asks for the device. A list of negative ones alone means all others.

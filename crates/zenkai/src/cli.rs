@@ -1,11 +1,13 @@
 //! The command line: one file per command.
 
 mod capture;
+mod change;
 mod checks;
 mod doctor;
 mod error;
 mod explain;
 mod facts;
+mod history;
 mod host;
 mod output;
 mod profile;
@@ -37,8 +39,12 @@ enum Command {
     Explain(explain::Args),
     /// List all checks
     Checks(checks::Args),
-    /// Look at profiles, and at what they would change here
+    /// Profiles: look at them, see what they would change here, apply them, take them off
     Profile(profile::Args),
+    /// Undo what zenkai changed
+    Undo(history::UndoArgs),
+    /// List what zenkai changed, newest first
+    Log(history::LogArgs),
     /// tuned's own commands, for scripts that use them; those that only look
     TunedAdm(tuned_adm::Args),
 }
@@ -58,13 +64,16 @@ pub fn run(
         Ok(cli) => cli,
         Err(problem) => return usage(&problem, out, err),
     };
+    change::recover(err);
     let result = match cli.command {
         Command::Doctor(args) => doctor::run(&args, out, err),
         Command::Facts(args) => facts::run(&args, out),
         Command::Capture(args) => capture::run(&args, out, err),
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),
-        Command::Profile(args) => profile::run(&args, out),
+        Command::Profile(args) => profile::run(&args, out, err),
+        Command::Undo(args) => history::undo(&args, out, err),
+        Command::Log(args) => history::log(&args, out),
         Command::TunedAdm(args) => tuned_adm::run(&args, out, err),
     };
     result.unwrap_or_else(|error| error.report(err))

@@ -15,6 +15,10 @@ pub enum Exit {
     Changes,
     /// Nothing found, but parts could not be read for lack of permission.
     PartlyUnreadable,
+    /// Something was refused: everything was put back, or with `--keep-going` the good part was kept.
+    Refused,
+    /// Something could not be put back; the machine needs attention.
+    NotRestored,
     /// Not permitted.
     NotPermitted,
 }
@@ -27,6 +31,8 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage | Self::Changes => 2,
             Self::PartlyUnreadable => 3,
+            Self::Refused => 4,
+            Self::NotRestored => 5,
             Self::NotPermitted => 77,
         }
     }
@@ -73,6 +79,11 @@ impl CommandError {
             _ => Kind::Usage,
         };
         Self { kind, error, hints: Vec::new() }
+    }
+
+    /// The system refuses, or would.
+    pub fn not_permitted(error: impl Into<anyhow::Error>) -> Self {
+        Self { kind: Kind::NotPermitted, error: error.into(), hints: Vec::new() }
     }
 
     /// Adds something to try.

@@ -7,14 +7,14 @@ use clap::Subcommand;
 use zenkai_host::Host;
 use zenkai_report::Verdict;
 use zenkai_tune::{
-    Plan, Scene, nearest,
-    profile::{Choice, Functions, Library, MainConf, Profile, ProfileError, State, recommend},
+    Plan, Scene, Wish, nearest,
+    profile::{Choice, Commands, Functions, Library, MainConf, Profile, ProfileError, State, recommend},
     wishes,
 };
 
-use super::{CommandError, Exit, host::HostArgs, output};
+use super::{CommandError, Exit, change, host::HostArgs, output};
 
-/// Profiles as tuned has them: look at them, and see what they would change here.
+/// Profiles as tuned has them: look at them, see what they would change here, apply them, take them off.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -31,6 +31,15 @@ enum Command {
     ///
     /// Exit code: 0, or with --exit-code 2 when there is something to do.
     Plan(PlanArgs),
+    /// Apply profiles: all of what they ask for, or nothing
+    ///
+    /// Exit code: 0 applied, 2 the profile is wrong and nothing was changed, 4 something was refused and everything was
+    /// put back (with --keep-going: the rest was kept), 5 something could not be put back.
+    Apply(change::ApplyArgs),
+    /// Take the profile off: everything as it was before the first one
+    Off(change::OffArgs),
+    /// Write the skeleton of a profile of your own
+    New(change::NewArgs),
     /// Compare this machine with the profile that is chosen, or with the named ones
     ///
     /// Exit code: 0 all as asked, 1 something differs.
@@ -77,8 +86,11 @@ struct VerifyArgs {
     common: Common,
 }
 
-pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     match &args.command {
+        Command::Apply(args) => change::apply(args, out, err),
+        Command::Off(args) => change::off(args, out, err),
+        Command::New(args) => change::new(args, out),
         Command::List(common) => list(common, out),
         Command::Show(named) => show(named, out),
         Command::Plan(args) => plan(args, out),
@@ -91,6 +103,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError
 /// A machine with its profiles.
 pub(super) struct Tuned<'h> {
     host: &'h dyn Host,
+    /// What functions that run a program use; without it they stay as they are written.
+    pub(super) commands: Option<&'h dyn Commands>,
     pub(super) conf: MainConf,
     pub(super) library: Library<'h>,
     pub(super) state: State,
@@ -100,12 +114,11 @@ impl<'h> Tuned<'h> {
     pub(super) fn open(host: &'h dyn Host) -> Result<Self, ProfileError> {
         let conf = MainConf::read(host)?;
         let library = Library::new(host, conf.profile_directories.clone());
-        Ok(Self { host, library, state: State::read(host)?, conf })
+        Ok(Self { host, commands: None, library, state: State::read(host)?, conf })
     }
 
-    /// Programs are not run: looking changes nothing.
     fn functions(&self) -> Functions<'h> {
-        Functions { host: self.host, commands: None }
+        Functions { host: self.host, commands: self.commands }
     }
 
     /// The profile merged from these names and the post-loaded one.
@@ -113,9 +126,13 @@ impl<'h> Tuned<'h> {
         self.library.load(names, self.state.post_loaded.as_deref(), &self.functions())
     }
 
-    pub(super) fn plan(&self, profile: &Profile) -> Plan {
+    pub(super) fn wishes(&self, profile: &Profile) -> Vec<Wish> {
         let scene = Scene { host: self.host, reapply_sysctl: self.conf.reapply_sysctl };
-        Plan::new(self.host, wishes(&scene, profile, &self.conf, self.functions()))
+        wishes(&scene, profile, &self.conf, self.functions())
+    }
+
+    pub(super) fn plan(&self, profile: &Profile) -> Plan {
+        Plan::new(self.host, self.wishes(profile))
     }
 
     /// The names of the chosen profile; none when none is wanted.
@@ -128,7 +145,7 @@ impl<'h> Tuned<'h> {
     }
 
     /// What to tell the user about a profile that cannot be loaded.
-    fn failure(&self, error: ProfileError) -> CommandError {
+    pub(super) fn failure(&self, error: ProfileError) -> CommandError {
         let near = match &error {
             ProfileError::NotFound { name, .. } => {
                 let known = self.library.list();
