@@ -12,6 +12,7 @@ use crate::Block;
 pub fn transaction(report: &Report, plan: Option<&Plan>) -> Vec<Block> {
     let mut blocks = vec![Block::Text(headline(report))];
     let worse = |row: &&Row| !matches!(row.fate, Fate::Set | Fate::Restored);
+    let line = |row: &Row| vec![row.what.clone(), fate(row, &report.end)];
     let trouble: Vec<Vec<String>> = report.rows.iter().filter(worse).map(line).collect();
     if !trouble.is_empty() {
         blocks.push(Block::Heading("Not as asked".to_owned()));
@@ -58,12 +59,8 @@ fn headline(report: &Report) -> String {
     }
 }
 
-fn line(row: &Row) -> Vec<String> {
-    vec![row.what.clone(), fate(row)]
-}
-
-/// What became of a knob, in a few words.
-pub fn fate(row: &Row) -> String {
+/// What became of a knob in a transaction that ended so, in a few words.
+pub fn fate(row: &Row, end: &End) -> String {
     let short = |text: &str| {
         let first = text.lines().next().unwrap_or_default();
         if first.len() == text.len() { text.to_owned() } else { format!("{first} …") }
@@ -73,8 +70,10 @@ pub fn fate(row: &Row) -> String {
         Fate::Set => format!("{from} -> {to}"),
         Fate::Adjusted { shows } => format!("{from} -> {}, asked for {to}", short(&shows.to_string())),
         Fate::Refused { why } => format!("refused {to}: {why}"),
-        Fate::Restored => format!("again {from}"),
-        Fate::NotRestored { why } => format!("could not be put back to {from}: {why}"),
+        // What was attempted is put back to what was before; an undo that worked ends where it wanted to.
+        Fate::Restored if matches!(end, End::RolledBack { .. }) => format!("again {from}"),
+        Fate::Restored => format!("{from} -> {to}, as it was"),
+        Fate::NotRestored { why } => format!("could not be put back: {why}"),
         Fate::Kept { shows } => {
             format!("kept at {}, which somebody set since", short(&shows.to_string()))
         }
@@ -104,7 +103,7 @@ pub fn transaction_json(report: &Report, plan: Option<&Plan>) -> serde_json::Res
                 "from": serde_json::to_value(&row.from)?,
                 "to": serde_json::to_value(&row.to)?,
                 "fate": fate_word(&row.fate),
-                "detail": fate(row),
+                "detail": fate(row, &report.end),
             }))
         })
         .collect::<serde_json::Result<_>>()?;

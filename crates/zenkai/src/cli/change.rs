@@ -176,7 +176,7 @@ fn told_recovery(session: &Session, err: &mut dyn Write) {
         let _ =
             writeln!(err, "zenkai: an earlier run was cut short; {put_back} of its changes were put back");
         for row in report.rows.iter().filter(|row| !matches!(row.fate, Fate::Restored | Fate::Set)) {
-            let _ = writeln!(err, "  {}: {}", row.what, zenkai_report::fate(row));
+            let _ = writeln!(err, "  {}: {}", row.what, zenkai_report::fate(row, &report.end));
         }
     }
 }
