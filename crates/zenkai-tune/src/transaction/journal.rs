@@ -107,6 +107,13 @@ pub(super) enum Record {
     },
     /// The kernel refused; the knob was left alone.
     Refused(Knob),
+    /// It could not be put back, and shows this.
+    Stuck {
+        what: String,
+        knob: Option<Knob>,
+        shows: Value,
+        why: String,
+    },
     End(End),
 }
 
@@ -125,6 +132,11 @@ pub enum End {
     },
     /// It was cut short by a reboot.
     Lost,
+    /// It was to be put back, and something could not be; the next undo or off tries again.
+    NeedsAttention {
+        /// Why it was put back.
+        why: String,
+    },
 }
 
 /// A journal as read.
@@ -142,6 +154,10 @@ pub(super) struct Journal {
     pub(super) in_doubt: Option<usize>,
     pub(super) left: HashMap<Knob, Value>,
     pub(super) refused: HashSet<Knob>,
+    /// What could not be put back, and what it shows.
+    pub(super) stuck: HashMap<Knob, Value>,
+    /// The acts that could not be undone, by the name of what undoes them.
+    pub(super) stuck_acts: HashSet<String>,
     pub(super) end: Option<End>,
     /// How many bytes make whole records.
     pub(super) length: usize,
@@ -160,6 +176,8 @@ impl Journal {
             in_doubt: None,
             left: HashMap::new(),
             refused: HashSet::new(),
+            stuck: HashMap::new(),
+            stuck_acts: HashSet::new(),
             end: None,
             length: 0,
         }
@@ -207,6 +225,12 @@ impl Journal {
             Record::Left { knob, value } => self.note_left(knob, value),
             Record::Refused(knob) => {
                 self.refused.insert(knob);
+            }
+            Record::Stuck { knob: Some(knob), shows, .. } => {
+                self.stuck.insert(knob, shows);
+            }
+            Record::Stuck { what, .. } => {
+                self.stuck_acts.insert(what);
             }
             Record::End(end) => self.end = Some(end),
         }
@@ -258,6 +282,11 @@ impl Journal {
     /// Whether what it did is in force, unless it was undone.
     pub(super) fn counts(&self) -> bool {
         matches!(self.end, Some(End::Done | End::Partly))
+    }
+
+    /// Whether it is a change that should be gone and is not wholly.
+    pub(super) fn lingers(&self) -> bool {
+        matches!(self.end, Some(End::NeedsAttention { .. })) && !matches!(self.begin.kind, Kind::Undo { .. })
     }
 
     /// What the knob showed when the transaction was done.

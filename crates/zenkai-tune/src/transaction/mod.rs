@@ -16,7 +16,7 @@ pub use journal::{End, Kind};
 pub use store::Store;
 
 use crate::{Plan, same};
-use journal::{Begin, Journal, Record, SCHEMA, canonical, line};
+use journal::{Begin, Journal, Kept, Record, SCHEMA, canonical, line};
 
 /// So many finished transactions are kept.
 const KEEP: usize = 100;
@@ -80,6 +80,11 @@ pub enum Fate {
     /// The kernel refused.
     Refused {
         /// The errno's name, or how the script ended.
+        why: String,
+    },
+    /// Nothing was done, and that is right: it is gone, or the kernel alone decides about it.
+    Skipped {
+        /// Why.
         why: String,
     },
     /// It shows again what it showed before.
@@ -181,7 +186,13 @@ impl<'s> Session<'s> {
             Kind::Fix | Kind::Undo { .. } => None,
         };
         let mut journal = Journal::new(self.next_id()?, self.begin_record(request));
-        let mut rows = prepare::fill(host, &mut journal, plan, active.as_ref(), &self.boot_id);
+        let stuck = match request.kind {
+            Kind::Profile | Kind::Off => {
+                find_stuck(self.store, active.as_ref().map_or(0, |active| active.id), &self.boot_id)?
+            }
+            Kind::Fix | Kind::Undo { .. } => Vec::new(),
+        };
+        let mut rows = prepare::fill(host, &mut journal, plan, active.as_ref(), stuck, &self.boot_id);
         let same_names =
             active.as_ref().map_or(request.names.is_empty(), |active| active.begin.names == request.names);
         if journal.deeds.is_empty() && (request.kind == Kind::Fix || same_names) {
@@ -200,11 +211,11 @@ impl<'s> Session<'s> {
         force: bool,
         request: &Request,
     ) -> Result<Report, TransactionError> {
-        let (target, later) = find_target(self.store, id)?;
-        let kind = Kind::Undo { of: target.id };
+        let target = find_target(self.store, id)?;
+        let kind = Kind::Undo { of: target.journal.id };
         let begin = Begin { kind, ..self.begin_record(request) };
         let mut journal = Journal::new(self.next_id()?, begin);
-        let mut rows = prepare::fill_undo(host, &mut journal, &target, &later, &self.boot_id, force);
+        let mut rows = prepare::fill_undo(host, &mut journal, &target, &self.boot_id, force);
         let (end, done) = self.commit(host, &mut journal, true)?;
         rows.extend(done);
         Ok(Report { id: Some(journal.id), end, rows })
@@ -235,6 +246,7 @@ impl<'s> Session<'s> {
         let room = CLOSING_BYTES + RECORD_BYTES * (journal.deeds.len() + journal.saves.len());
         let file = self.store.create(journal.id, &journal.block(), room)?;
         let (end, rows) = run::execute(host, &file, journal, keep_going);
+        let end = note_stuck(&file, journal, end, &rows);
         let (end, rows) = close(host, &file, journal, end, rows);
         // Old journals that stay a little longer are no reason to call this one failed.
         let _ = self.prune();
@@ -315,25 +327,78 @@ fn find_active(store: &Store) -> Result<Option<Journal>, TransactionError> {
     Ok(None)
 }
 
-/// The transaction to undo, and those after it that are in force.
-fn find_target(store: &Store, id: Option<u64>) -> Result<(Journal, Vec<Journal>), TransactionError> {
-    let (mut undone, mut later) = (Vec::new(), Vec::new());
+/// What transactions after this one could not put back when they failed.
+fn find_stuck(store: &Store, after: u64, boot_id: &str) -> Result<Vec<Kept>, TransactionError> {
+    let (mut undone, mut stuck) = (Vec::new(), Vec::new());
+    for id in store.ids()?.into_iter().rev().take_while(|id| *id > after) {
+        let Some(journal) = load(store, id)? else { continue };
+        match journal.begin.kind {
+            Kind::Undo { of } if journal.counts() => undone.push(of),
+            _ if journal.lingers() && !undone.contains(&id) => {
+                stuck.extend(prepare::stuck(&journal, boot_id))
+            }
+            _ => {}
+        }
+    }
+    Ok(stuck)
+}
+
+/// A transaction to undo.
+struct Target {
+    journal: Journal,
+    /// Those after it that are in force.
+    later: Vec<Journal>,
+    /// The latest try to undo it, when something was left over.
+    tried: Option<Journal>,
+}
+
+fn find_target(store: &Store, id: Option<u64>) -> Result<Target, TransactionError> {
+    let (mut undone, mut later, mut tries) = (Vec::new(), Vec::new(), Vec::<Journal>::new());
     for this in store.ids()?.into_iter().rev() {
         let Some(journal) = load(store, this)? else { continue };
+        let in_force = journal.counts() || journal.lingers();
         let refuse = |why| Err(TransactionError::NotUndoable { id: this, why });
         match journal.begin.kind {
             Kind::Undo { .. } if id == Some(this) => {
                 return refuse("it is an undo itself; apply again instead");
             }
-            _ if !journal.counts() && id == Some(this) => return refuse("it was rolled back already"),
+            Kind::Undo { .. } if !journal.counts() => tries.push(journal),
+            _ if !in_force && id == Some(this) => return refuse("it was rolled back already"),
             _ if undone.contains(&this) && id == Some(this) => return refuse("it was undone already"),
-            _ if !journal.counts() || undone.contains(&this) => {}
+            _ if !in_force || undone.contains(&this) => {}
             Kind::Undo { of } => undone.push(of),
-            _ if id.is_none_or(|id| id == this) => return Ok((journal, later)),
+            _ if id.is_none_or(|id| id == this) => {
+                let tried = tries.into_iter().find(|undo| {
+                    undo.begin.kind == Kind::Undo { of: this }
+                        && matches!(undo.end, Some(End::NeedsAttention { .. }))
+                });
+                return Ok(Target { journal, later, tried });
+            }
             _ => later.push(journal),
         }
     }
     Err(id.map_or(TransactionError::NothingToUndo, TransactionError::NoSuch))
+}
+
+/// Says in the journal what could not be put back, and in the end that there is such a thing.
+fn note_stuck(file: &store::JournalFile, journal: &Journal, end: End, rows: &[Row]) -> End {
+    let is_last = |nth: usize| rows[nth + 1..].iter().all(|row| row.what != rows[nth].what);
+    let mut any = false;
+    for (_, row) in rows.iter().enumerate().filter(|(nth, _)| is_last(*nth)) {
+        let Fate::NotRestored { why } = &row.fate else { continue };
+        any = true;
+        let (what, knob, why) = (row.what.clone(), row.knob.clone(), why.clone());
+        // A journal that takes no more fails again, and is dealt with, when it is closed.
+        let _ = file.append(&line(&Record::Stuck { what, knob, shows: row.from.clone(), why }));
+    }
+    match (end, journal.begin.kind) {
+        (End::RolledBack { why }, _) if any => End::NeedsAttention { why },
+        (End::Done | End::Partly, Kind::Undo { .. }) if any => {
+            End::NeedsAttention { why: "undoing it is what was asked for".into() }
+        }
+        (End::Done, _) if any => End::Partly,
+        (end, _) => end,
+    }
 }
 
 /// Puts the end on disk. Where that fails the end is cut off again and everything taken back, so that the journal and
@@ -386,6 +451,7 @@ fn recover(host: &dyn TunableHost, store: &Store, boot_id: &str) -> Result<Optio
             .collect();
         (End::Lost, run::settle(host, &goals, true))
     };
+    let end = note_stuck(&file, &journal, end, &rows);
     file.append(&line(&Record::End(end.clone())))?;
     file.sync()?;
     Ok(Some(Report { id: Some(id), end, rows }))

@@ -3,7 +3,7 @@
 use zenkai_host::{Host, Knob, Value, value};
 
 use super::{
-    Fate, Row, canonical,
+    Fate, Row, Target, canonical,
     journal::{Deed, Journal, Kept, Kind, Run, Save, Turn},
 };
 use crate::{Plan, State, Want, couplings::disturbed_by, same};
@@ -14,10 +14,17 @@ pub(super) fn fill(
     journal: &mut Journal,
     plan: &Plan,
     active: Option<&Journal>,
+    stuck: Vec<Kept>,
     boot_id: &str,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    let held = active.map(|active| held(active, boot_id)).unwrap_or_default();
+    let mut held = active.map(|active| held(active, boot_id)).unwrap_or_default();
+    for stuck in stuck {
+        match held.iter_mut().find(|kept| kept.knob == stuck.knob) {
+            Some(kept) => kept.left = stuck.left,
+            None => held.push(stuck),
+        }
+    }
     let base_of = |knob: &Knob, now: &Value| {
         let kept = held.iter().find(|kept| kept.knob == *knob);
         kept.filter(|kept| same(&kept.left, now)).map_or_else(|| now.clone(), |kept| kept.base.clone())
@@ -82,8 +89,7 @@ pub(super) fn fill(
 pub(super) fn fill_undo(
     host: &dyn Host,
     journal: &mut Journal,
-    target: &Journal,
-    later: &[Journal],
+    Target { journal: target, later, tried }: &Target,
     boot_id: &str,
     force: bool,
 ) -> Vec<Row> {
@@ -95,7 +101,9 @@ pub(super) fn fill_undo(
         if (!here && !knob.is_persistent()) || same(&now, from) {
             return;
         }
-        let ours = same(&now, left) && !later.iter().any(|journal| journal.touches(knob));
+        let tried = tried.as_ref().unwrap_or(target).stuck.get(knob);
+        let ours = (same(&now, left) || tried.is_some_and(|shows| same(&now, shows)))
+            && !later.iter().any(|journal| journal.touches(knob));
         if ours || force {
             push_back(journal, knob, now, from.clone());
         } else {
@@ -107,7 +115,10 @@ pub(super) fn fill_undo(
             Deed::Turn(turn) if target.refused.contains(&turn.knob) => {}
             Deed::Turn(turn) => back(journal, &turn.knob, target.left(&turn.knob, &turn.to), &turn.from),
             Deed::Run(run) => {
-                if let (Some(undo), true) = (&run.undo, here) {
+                let Some(undo) = run.undo.as_ref().filter(|_| here) else { continue };
+                // What was undone before is not undone again.
+                let tried = tried.as_ref().or(Some(target).filter(|target| target.lingers()));
+                if tried.is_none_or(|tried| tried.stuck_acts.contains(&undo.to_string())) {
                     let run = Run { act: undo.clone(), undo: Some(run.act.clone()), back: true };
                     journal.deeds.push(Deed::Run(run));
                 }
@@ -123,11 +134,17 @@ pub(super) fn fill_undo(
 
 /// What the active profile holds: knobs, and what moved with them, with the value from before it.
 fn held(active: &Journal, boot_id: &str) -> Vec<Kept> {
-    if active.begin.kind != Kind::Profile {
-        return Vec::new();
-    }
     let here = active.begin.boot_id == boot_id;
-    let mut held = active.kept.clone();
+    // What the one before held and could not be put back is still to go back.
+    let stuck = active.turns().filter(|turn| turn.back).filter_map(|turn| {
+        let left = active.stuck.get(&turn.knob)?.clone();
+        Some(Kept { knob: turn.knob.clone(), base: turn.to.clone(), left })
+    });
+    let mut held: Vec<Kept> = stuck.filter(|kept| here || kept.knob.is_persistent()).collect();
+    if active.begin.kind != Kind::Profile {
+        return held;
+    }
+    held.extend(active.kept.clone());
     held.extend(active.turns().filter(|turn| !turn.back && !active.refused.contains(&turn.knob)).map(
         |turn| {
             let left = active.left(&turn.knob, &turn.to).clone();
@@ -140,6 +157,18 @@ fn held(active: &Journal, boot_id: &str) -> Vec<Kept> {
     }));
     held.retain(|kept| here || kept.knob.is_persistent());
     held
+}
+
+/// What a transaction that was put back could not put back, with the value to go back to.
+pub(super) fn stuck(journal: &Journal, boot_id: &str) -> Vec<Kept> {
+    let here = journal.begin.boot_id == boot_id;
+    let turns = journal.turns().map(|turn| (&turn.knob, if turn.back { &turn.from } else { &turn.base }));
+    let saves = journal.saves.iter().map(|save| (&save.knob, &save.base));
+    let stuck = turns.chain(saves).filter_map(|(knob, base)| {
+        let left = journal.stuck.get(knob)?.clone();
+        Some(Kept { knob: knob.clone(), base: base.clone(), left })
+    });
+    stuck.filter(|kept| here || kept.knob.is_persistent()).collect()
 }
 
 /// Ends what the active profile started, the last first.

@@ -221,6 +221,7 @@ fn back(host: &dyn TunableHost, journal: &Journal, nth: usize, turn: &Turn, move
 /// were right at once.
 pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool) -> Vec<Row> {
     let mut wrote = vec![false; goals.len()];
+    let mut gone = vec![false; goals.len()];
     let mut refusals: Vec<Option<String>> = vec![None; goals.len()];
     for _ in 0..ROUNDS {
         let mut quiet = true;
@@ -229,7 +230,8 @@ pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool)
                 Ok(shows) if same(&shows, goal) => refusals[nth] = None,
                 // What is gone (a device that was taken out) has nothing left to restore.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    refusals[nth] = Some("it is gone".into());
+                    gone[nth] = true;
+                    refusals[nth] = None;
                 }
                 _ => {
                     quiet = false;
@@ -247,10 +249,11 @@ pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool)
         let shows = value(host, knob).unwrap_or(Value::Absent);
         let fate = match refusals[nth].take() {
             Some(why) => Fate::NotRestored { why },
+            None if gone[nth] && !same(&shows, goal) => Fate::Skipped { why: "it is gone".into() },
             None if same(&shows, goal) => Fate::Restored,
             None => Fate::NotRestored { why: "the kernel made it something else".into() },
         };
-        if (all && wrote[nth]) || matches!(fate, Fate::NotRestored { .. }) {
+        if (all && wrote[nth]) || !matches!(fate, Fate::Restored) {
             rows.push(Row::new(knob, shows, goal.clone(), fate));
         }
     }

@@ -1,6 +1,8 @@
 //! Coming back from a death, and from a disk that takes no more.
 
 use super::super::store::{FAULTS, Fault};
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 
 const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
@@ -105,4 +107,66 @@ fn without_a_boot_id_nothing_is_begun() {
     let host = machine().unreadable("/proc/sys/kernel/random/boot_id", 13);
     let error = Session::begin(&host, &store(&dir), "test", Duration::ZERO).unwrap_err();
     assert!(matches!(error, TransactionError::NoBootId), "{error}");
+}
+
+/// Does not let `vm.swappiness` go back to 60.
+struct Stubborn<'h> {
+    host: &'h FakeHost,
+    refuses: AtomicBool,
+}
+
+impl Host for Stubborn<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.host.read(path)
+    }
+    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
+        self.host.list(dir)
+    }
+    fn resolve(&self, path: &str) -> io::Result<String> {
+        self.host.resolve(path)
+    }
+    fn query(&self, query: &Query) -> io::Result<Reply> {
+        self.host.query(query)
+    }
+}
+
+impl TunableHost for Stubborn<'_> {
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
+        if self.refuses.load(Ordering::Relaxed) && same(value, &"60".into()) {
+            return Err(io::Error::from_raw_os_error(16));
+        }
+        self.host.set(knob, value)
+    }
+    fn run(&self, act: &Act) -> io::Result<Finished> {
+        self.host.run(act)
+    }
+}
+
+#[test]
+fn what_could_not_be_put_back_is_recorded_and_tried_again() {
+    for by_off in [false, true] {
+        let (dir, host) = (tempfile::tempdir().unwrap(), machine());
+        let store = store(&dir);
+        let before = shown(&host);
+        let stubborn = Stubborn { host: &host, refuses: AtomicBool::new(true) };
+        let wishes = vec![wish(SWAPPINESS, "10"), wish("/sys/refuses", "2")];
+        let failed = apply(&stubborn, &store, Kind::Profile, "a", wishes);
+        assert!(matches!(failed.end, End::NeedsAttention { .. }), "{:?}", failed.end);
+        assert_eq!(active(&host, &store).unwrap(), None);
+        assert_eq!(log(&store).unwrap()[0].end, Some(failed.end));
+        // The next try fails too, and is no end of it.
+        let again = |host: &dyn TunableHost| {
+            if by_off {
+                apply(host, &store, Kind::Off, "", Vec::new())
+            } else {
+                undo(host, &store, false).unwrap()
+            }
+        };
+        let second = again(&stubborn);
+        assert!(second.rows.iter().any(|row| matches!(row.fate, Fate::NotRestored { .. })), "{second:?}");
+        assert_eq!(host.read(SWAPPINESS).unwrap(), b"10\n");
+        stubborn.refuses.store(false, Ordering::Relaxed);
+        assert_eq!(again(&stubborn).end, End::Done);
+        assert_eq!(shown(&host), before);
+    }
 }
