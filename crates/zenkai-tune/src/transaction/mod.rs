@@ -281,13 +281,13 @@ pub fn active(host: &dyn Host, store: &Store) -> Result<Option<Active>, Transact
 pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
     let active = find_active(store)?.filter(|journal| journal.begin.kind == Kind::Profile);
     let mut undone: Vec<(u64, u64)> = Vec::new();
-    let mut entries = Vec::new();
+    let mut enfailed_undos = Vec::new();
     for id in store.ids()?.into_iter().rev() {
         let Some(journal) = load(store, id)? else { continue };
         if let (Kind::Undo { of }, true) = (journal.begin.kind, journal.counts()) {
             undone.push((of, id));
         }
-        entries.push(LogEntry {
+        enfailed_undos.push(LogEntry {
             id,
             kind: journal.begin.kind,
             changes: journal.turns().filter(|turn| !journal.refused.contains(&turn.knob)).count(),
@@ -298,7 +298,7 @@ pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
             active: active.as_ref().is_some_and(|active| active.id == id),
         });
     }
-    Ok(entries)
+    Ok(enfailed_undos)
 }
 
 fn boot_id(host: &dyn Host) -> Option<String> {
@@ -335,7 +335,7 @@ fn find_stuck(store: &Store, after: u64, boot_id: &str) -> Result<Vec<Kept>, Tra
         match journal.begin.kind {
             Kind::Undo { of } if journal.counts() => undone.push(of),
             _ if journal.lingers() && !undone.contains(&id) => {
-                stuck.extend(prepare::stuck(&journal, boot_id))
+                stuck.extend(prepare::stuck(&journal, boot_id));
             }
             _ => {}
         }
@@ -353,7 +353,7 @@ struct Target {
 }
 
 fn find_target(store: &Store, id: Option<u64>) -> Result<Target, TransactionError> {
-    let (mut undone, mut later, mut tries) = (Vec::new(), Vec::new(), Vec::<Journal>::new());
+    let (mut undone, mut later, mut failed_undos) = (Vec::new(), Vec::new(), Vec::<Journal>::new());
     for this in store.ids()?.into_iter().rev() {
         let Some(journal) = load(store, this)? else { continue };
         let in_force = journal.counts() || journal.lingers();
@@ -362,13 +362,13 @@ fn find_target(store: &Store, id: Option<u64>) -> Result<Target, TransactionErro
             Kind::Undo { .. } if id == Some(this) => {
                 return refuse("it is an undo itself; apply again instead");
             }
-            Kind::Undo { .. } if !journal.counts() => tries.push(journal),
+            Kind::Undo { .. } if !journal.counts() => failed_undos.push(journal),
             _ if !in_force && id == Some(this) => return refuse("it was rolled back already"),
             _ if undone.contains(&this) && id == Some(this) => return refuse("it was undone already"),
             _ if !in_force || undone.contains(&this) => {}
             Kind::Undo { of } => undone.push(of),
             _ if id.is_none_or(|id| id == this) => {
-                let tried = tries.into_iter().find(|undo| {
+                let tried = failed_undos.into_iter().find(|undo| {
                     undo.begin.kind == Kind::Undo { of: this }
                         && matches!(undo.end, Some(End::NeedsAttention { .. }))
                 });
