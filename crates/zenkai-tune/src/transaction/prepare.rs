@@ -18,13 +18,7 @@ pub(super) fn fill(
     boot_id: &str,
 ) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut held = active.map(|active| held(active, boot_id)).unwrap_or_default();
-    for stuck in stuck {
-        match held.iter_mut().find(|kept| kept.knob == stuck.knob) {
-            Some(kept) => kept.left = stuck.left,
-            None => held.push(stuck),
-        }
-    }
+    let held = held_now(active, stuck, boot_id);
     let base_of = |knob: &Knob, now: &Value| {
         let kept = held.iter().find(|kept| kept.knob == *knob);
         kept.filter(|kept| same(&kept.left, now)).map_or_else(|| now.clone(), |kept| kept.base.clone())
@@ -60,15 +54,22 @@ pub(super) fn fill(
         }
         knobs.push(knob);
     }
-    if let Some(active) = active {
-        stop(journal, active, boot_id);
-    }
     // What a wanted knob sets by its nature (dirty_ratio, when dirty_bytes is wanted) is not put back against it.
     let opposite = |knob: &Knob| {
         let moves = disturbed_by(host, knob);
         knobs.iter().any(|wanted| moves.contains(wanted) && disturbed_by(host, wanted).contains(knob))
     };
-    for kept in held.iter().rev().filter(|kept| !knobs.contains(&kept.knob) && !opposite(&kept.knob)) {
+    for end in ends(active, &held, boot_id) {
+        let kept = match end {
+            Deed::Turn(turn) => held.iter().find(|kept| kept.knob == turn.knob),
+            Deed::Run(_) => {
+                journal.deeds.push(end);
+                None
+            }
+        };
+        let Some(kept) = kept.filter(|kept| !knobs.contains(&kept.knob) && !opposite(&kept.knob)) else {
+            continue;
+        };
         let Ok(now) = value(host, &kept.knob) else { continue };
         if same(&now, &kept.base) {
             continue;
@@ -132,6 +133,18 @@ pub(super) fn fill_undo(
     rows
 }
 
+/// What is held: by the active profile, and by what could not be put back since.
+fn held_now(active: Option<&Journal>, stuck: Vec<Kept>, boot_id: &str) -> Vec<Kept> {
+    let mut held = active.map(|active| held(active, boot_id)).unwrap_or_default();
+    for stuck in stuck {
+        match held.iter_mut().find(|kept| kept.knob == stuck.knob) {
+            Some(kept) => kept.left = stuck.left,
+            None => held.push(stuck),
+        }
+    }
+    held
+}
+
 /// What the active profile holds: knobs, and what moved with them, with the value from before it.
 fn held(active: &Journal, boot_id: &str) -> Vec<Kept> {
     let here = active.begin.boot_id == boot_id;
@@ -171,17 +184,32 @@ pub(super) fn stuck(journal: &Journal, boot_id: &str) -> Vec<Kept> {
     stuck.filter(|kept| here || kept.knob.is_persistent()).collect()
 }
 
-/// Ends what the active profile started, the last first.
-fn stop(journal: &mut Journal, active: &Journal, boot_id: &str) {
-    if active.begin.boot_id != boot_id {
-        return;
-    }
-    for deed in active.deeds.iter().rev() {
-        if let Deed::Run(Run { act, undo: Some(undo), back: false }) = deed {
-            let run = Run { act: undo.clone(), undo: Some(act.clone()), back: true };
-            journal.deeds.push(Deed::Run(run));
+/// What ends the active profile, in the reverse of its own order: an act that came before a file is undone when the file
+/// is back. A turn stands for the knob that is held.
+fn ends(active: Option<&Journal>, held: &[Kept], boot_id: &str) -> Vec<Deed> {
+    let turn = |kept: &Kept| {
+        let (knob, from, to) = (kept.knob.clone(), kept.left.clone(), kept.base.clone());
+        let base = to.clone();
+        Deed::Turn(Turn { knob, from, to, alternatives: Vec::new(), base, back: true })
+    };
+    let deeds = active.map_or(&[][..], |active| &active.deeds);
+    let here = active.is_some_and(|active| active.begin.boot_id == boot_id);
+    let mut ends = Vec::new();
+    for deed in deeds.iter().rev() {
+        match deed {
+            Deed::Turn(done) => ends.extend(held.iter().find(|kept| kept.knob == done.knob).map(turn)),
+            Deed::Run(Run { act, undo: Some(undo), back: false }) if here => {
+                ends.push(Deed::Run(Run { act: undo.clone(), undo: Some(act.clone()), back: true }));
+            }
+            Deed::Run(_) => {}
         }
     }
+    let rest = held
+        .iter()
+        .rev()
+        .filter(|kept| deeds.iter().all(|deed| !matches!(deed, Deed::Turn(turn) if turn.knob == kept.knob)));
+    ends.extend(rest.map(turn));
+    ends
 }
 
 fn push_back(journal: &mut Journal, knob: &Knob, from: Value, to: Value) {

@@ -80,6 +80,11 @@ fn turn_one(
         }
         // What is put back may depend on another knob that is put back later: settled at the end.
         Err(_) if turn.back => Ok(()),
+        Err(error) if let Some(why) = no_failure(&turn.knob, &error) => {
+            rows.push(row(Fate::Skipped { why: why.into() }));
+            journal.refused.insert(turn.knob.clone());
+            file.append(&line(&Record::Refused(turn.knob.clone()))).map_err(|error| error.to_string())
+        }
         Err(error) => {
             let why = errno_name(&error);
             rows.push(row(Fate::Refused { why: why.clone() }));
@@ -236,7 +241,9 @@ pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool)
                 _ => {
                     quiet = false;
                     wrote[nth] = true;
-                    refusals[nth] = host.set(knob, goal).err().map(|error| errno_name(&error));
+                    let error = host.set(knob, goal).err();
+                    gone[nth] = error.as_ref().is_some_and(|error| is_task_gone(knob, error));
+                    refusals[nth] = error.filter(|_| !gone[nth]).map(|error| errno_name(&error));
                 }
             }
         }
@@ -258,6 +265,28 @@ pub(super) fn settle(host: &dyn TunableHost, goals: &[(Knob, Value)], all: bool)
         }
     }
     rows
+}
+
+fn is_task_gone(knob: &Knob, error: &io::Error) -> bool {
+    matches!(knob, Knob::Task { .. }) && no_failure(knob, error).is_some()
+}
+
+/// Why a knob that cannot be turned is none to be turned.
+fn no_failure(knob: &Knob, error: &io::Error) -> Option<&'static str> {
+    match knob {
+        Knob::Task { .. } if is_errno(error, Errno::SRCH) || is_errno(error, Errno::NOENT) => {
+            Some("the task has ended")
+        }
+        // kernel/irq/proc.c, write_irq_affinity(): EIO when irq_can_set_affinity_usr() says no.
+        Knob::Attribute(path)
+            if is_errno(error, Errno::IO)
+                && path.starts_with("/proc/irq/")
+                && path.rsplit('/').next().is_some_and(|name| name.starts_with("smp_affinity")) =>
+        {
+            Some("the kernel manages this interrupt itself")
+        }
+        _ => None,
+    }
 }
 
 fn is_errno(error: &io::Error, errno: Errno) -> bool {

@@ -11,6 +11,7 @@ use zenkai_host::{Act, DirEntry, FakeHost, Finished, Query, Reply, StoreRule};
 use super::*;
 use crate::{Want, When, Wish, profile::Origin};
 
+mod acts;
 mod recovery;
 
 const FILES: &[(&str, &str)] = &[

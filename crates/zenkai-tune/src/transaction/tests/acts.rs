@@ -1,0 +1,152 @@
+//! What is run, and what is no failure.
+
+use zenkai_host::TaskParameter;
+
+use super::*;
+
+fn command(word: &str) -> Act {
+    Act::Command { argv: vec![word.to_owned()] }
+}
+
+fn run(word: &str) -> Wish {
+    let undo = Some(command(&format!("un{word}")));
+    Wish { want: Want::Run { act: command(word), undo, verify: None }, ..wish("/sys/thp", "never") }
+}
+
+/// Writes down what was set and run, in order.
+struct Diary<'h>(&'h FakeHost, std::sync::Mutex<Vec<String>>);
+
+impl Host for Diary<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
+        self.0.list(dir)
+    }
+    fn resolve(&self, path: &str) -> io::Result<String> {
+        self.0.resolve(path)
+    }
+    fn query(&self, query: &Query) -> io::Result<Reply> {
+        self.0.query(query)
+    }
+}
+
+impl TunableHost for Diary<'_> {
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
+        self.1.lock().unwrap().push(format!("{knob}={}", value.text().unwrap_or("-").trim()));
+        self.0.set(knob, value)
+    }
+    fn run(&self, act: &Act) -> io::Result<Finished> {
+        self.1.lock().unwrap().push(act.to_string());
+        self.0.run(act)
+    }
+}
+
+#[test]
+fn acts_are_undone_in_reverse_after_the_file_is_back() {
+    for by_off in [false, true] {
+        let (dir, host) = (tempfile::tempdir().unwrap(), machine());
+        let store = store(&dir);
+        let diary = Diary(&host, std::sync::Mutex::default());
+        let wishes = vec![run("first"), wish("/etc/text", "new\n"), run("second")];
+        apply(&diary, &store, Kind::Profile, "a", wishes);
+        if by_off {
+            apply(&diary, &store, Kind::Off, "", Vec::new());
+        } else {
+            undo(&diary, &store, false).unwrap();
+        }
+        let told = diary.1.lock().unwrap().join(" ");
+        assert_eq!(told, "first file /etc/text=new second unsecond file /etc/text=old unfirst");
+    }
+}
+
+#[test]
+fn an_act_that_may_have_run_is_undone() {
+    for after in [false, true] {
+        for dies_at in 0.. {
+            let (dir, host) = (tempfile::tempdir().unwrap(), machine());
+            let store = store(&dir);
+            let mortal = Mortal { host: &host, calls: AtomicUsize::new(0), dies_at, after };
+            let wishes =
+                vec![wish("/sys/clamped", "7"), run("first"), wish("/etc/text", "new\n"), run("second")];
+            let job = || apply(&mortal, &store, Kind::Profile, "a", wishes);
+            if catch_unwind(AssertUnwindSafe(job)).is_ok() {
+                break;
+            }
+            let ran = host.acts();
+            let announced: Vec<usize> = store.ids().unwrap().pop().map_or_else(Vec::new, |id| {
+                let mut doing: Vec<usize> = load(&store, id).unwrap().unwrap().doing.into_iter().collect();
+                doing.sort_unstable();
+                doing
+            });
+            Session::begin(&host, &store, "test", Duration::ZERO).unwrap();
+            let undone: Vec<Act> = host.acts().split_off(ran.len());
+            let mut expected = Vec::new();
+            expected.extend(announced.contains(&3).then(|| command("unsecond")));
+            expected.extend(announced.contains(&1).then(|| command("unfirst")));
+            assert_eq!(undone, expected, "death at {dies_at}, after: {after}");
+            assert!(ran.len() <= undone.len(), "what ran is undone");
+        }
+    }
+}
+
+#[test]
+fn managed_interrupts_are_skipped() {
+    let path = "/proc/irq/30/smp_affinity_list";
+    let host = machine().file(path, "0-3\n").rule(path, StoreRule::Reject(5));
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir);
+    let report = apply(&host, &store, Kind::Profile, "a", vec![wish(path, "0"), wish("/sys/clamped", "7")]);
+    assert_eq!(report.end, End::Done);
+    assert!(matches!(&report.rows[0].fate, Fate::Skipped { why } if why.contains("interrupt")));
+    let undone = undo(&host, &store, false).unwrap();
+    assert!(undone.rows.iter().all(|row| row.what != path), "{:?}", undone.rows);
+}
+
+/// A machine on which every task has ended once it is to be changed.
+struct Ended<'h>(&'h FakeHost);
+
+impl Host for Ended<'_> {
+    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
+        self.0.list(dir)
+    }
+    fn resolve(&self, path: &str) -> io::Result<String> {
+        self.0.resolve(path)
+    }
+    fn query(&self, query: &Query) -> io::Result<Reply> {
+        self.0.query(query)
+    }
+}
+
+impl TunableHost for Ended<'_> {
+    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
+        match knob {
+            Knob::Task { .. } => Err(io::Error::from_raw_os_error(3)),
+            _ => self.0.set(knob, value),
+        }
+    }
+    fn run(&self, act: &Act) -> io::Result<Finished> {
+        self.0.run(act)
+    }
+}
+
+#[test]
+fn a_task_that_has_ended_is_no_failure() {
+    let knob = Knob::Task { tid: 7, start_ticks: 9, parameter: TaskParameter::Policy };
+    let host = machine().reply(&Query::Knob(knob.clone()), Reply::Text("o:0".into()));
+    let (dir, dir2) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let wishes = || {
+        let want = Want::Set { knob: knob.clone(), to: "f:1".into(), when: When::Now };
+        vec![Wish { want, ..wish("/sys/thp", "never") }]
+    };
+    let report = apply(&Ended(&host), &store(&dir), Kind::Profile, "a", wishes());
+    assert_eq!(report.end, End::Done);
+    assert!(matches!(report.rows[0].fate, Fate::Skipped { .. }));
+    // The same on the way back.
+    let store = store(&dir2);
+    apply(&host, &store, Kind::Profile, "a", wishes());
+    assert_eq!(undo(&Ended(&host), &store, false).unwrap().end, End::Done);
+}
