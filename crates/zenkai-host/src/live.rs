@@ -8,6 +8,7 @@ mod instructions;
 mod ipmi;
 mod knobs;
 mod module;
+mod mounts;
 mod run;
 mod service;
 mod task;

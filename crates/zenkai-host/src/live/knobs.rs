@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LiveHost, ethtool_set, file, module, service, task, xen};
+use super::{LiveHost, ethtool_set, file, module, mounts, service, task, xen};
 use crate::{Knob, Reply, Value, derived};
 
 /// The value of a knob that is no file.
@@ -16,6 +16,7 @@ pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
         Knob::Attribute(_) | Knob::Sysctl(_) | Knob::File(_) => Err(Errno::INVAL.into()),
         Knob::Module(name) => module::value(name),
         Knob::Xen(name) => xen::value(name),
+        Knob::Barriers(point) => mounts::value(point),
         Knob::Directory(path) => file::directory(path),
         Knob::Ethtool { .. } | Knob::Task { .. } | Knob::Service(_) | Knob::ServiceEnabled(_) => {
             derived_text(knob)
@@ -42,6 +43,7 @@ pub(super) fn set(knob: &Knob, value: &Value) -> io::Result<()> {
         Knob::File(path) => file::set(path, value),
         Knob::Module(name) => module::set(name, value),
         Knob::Xen(name) => xen::set(name, value),
+        Knob::Barriers(point) => mounts::set(point, value),
         Knob::Directory(path) => file::set_directory(path, value),
         Knob::Ethtool { device, request } => ethtool_set::set(device, *request, text(value)?),
         Knob::Task { tid, start_ticks, parameter } => task::set(*tid, *start_ticks, *parameter, text(value)?),
