@@ -55,6 +55,9 @@ fn headline(report: &Report) -> String {
         }
         (End::Partly, _) => format!("done in part: {set} set, {restored} put back"),
         (End::RolledBack { why }, _) => format!("nothing was changed: {why}"),
+        (End::NeedsAttention { .. }, _) => {
+            "something could not be put back; see below, then `zenkai undo`".to_owned()
+        }
         (End::Lost, _) => "cut short by a reboot".to_owned(),
     }
 }
@@ -70,6 +73,7 @@ pub fn fate(row: &Row, end: &End) -> String {
         Fate::Set => format!("{from} -> {to}"),
         Fate::Adjusted { shows } => format!("{from} -> {}, asked for {to}", short(&shows.to_string())),
         Fate::Refused { why } => format!("refused {to}: {why}"),
+        Fate::Skipped { why } => format!("left out: {why}"),
         // What was attempted is put back to what was before; an undo that worked ends where it wanted to.
         Fate::Restored if matches!(end, End::RolledBack { .. }) => format!("again {from}"),
         Fate::Restored => format!("{from} -> {to}, as it was"),
@@ -85,6 +89,7 @@ fn fate_word(fate: &Fate) -> &'static str {
         Fate::Set => "set",
         Fate::Adjusted { .. } => "adjusted",
         Fate::Refused { .. } => "refused",
+        Fate::Skipped { .. } => "skipped",
         Fate::Restored => "restored",
         Fate::NotRestored { .. } => "not-restored",
         Fate::Kept { .. } => "kept",
@@ -126,6 +131,7 @@ pub fn log(entries: &[LogEntry]) -> Vec<Block> {
             Some(End::Done) => "done".to_owned(),
             Some(End::Partly) => "done in part".to_owned(),
             Some(End::RolledBack { .. }) => "put back".to_owned(),
+            Some(End::NeedsAttention { .. }) => "needs attention".to_owned(),
             Some(End::Lost) => "cut short by a reboot".to_owned(),
             None => "cut short".to_owned(),
         };
