@@ -146,6 +146,8 @@ pub(super) struct Journal {
     pub(super) begin: Begin,
     pub(super) deeds: Vec<Deed>,
     pub(super) saves: Vec<Save>,
+    /// The knobs of the plan, also those that were right already. Known only while it is carried out.
+    pub(super) wanted: Vec<Knob>,
     pub(super) kept: Vec<Kept>,
     pub(super) prepared: bool,
     /// The deeds that were announced one by one.
@@ -170,6 +172,7 @@ impl Journal {
             begin,
             deeds: Vec::new(),
             saves: Vec::new(),
+            wanted: Vec::new(),
             kept: Vec::new(),
             prepared: false,
             doing: HashSet::new(),

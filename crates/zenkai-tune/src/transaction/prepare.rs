@@ -83,7 +83,20 @@ pub(super) fn fill(
     }
     journal.deeds.extend(wanted);
     add_saves(host, journal, &base_of);
+    let still = held.iter().filter(|kept| !knobs.contains(&kept.knob) && opposite(&kept.knob));
+    hold_on(host, journal, still);
+    journal.wanted = knobs;
     rows
+}
+
+/// What is held on, though nothing writes to it this time.
+fn hold_on<'k>(host: &dyn Host, journal: &mut Journal, still: impl Iterator<Item = &'k Kept>) {
+    for kept in still {
+        let saved = journal.saves.iter().any(|save| save.knob == kept.knob);
+        if !saved && value(host, &kept.knob).is_ok_and(|now| same(&now, &kept.left)) {
+            journal.kept.push(kept.clone());
+        }
+    }
 }
 
 /// Fills the journal with the way back from `target`.

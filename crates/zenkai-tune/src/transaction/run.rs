@@ -39,6 +39,9 @@ pub(super) fn execute(
             }
         }
     }
+    let again = disturbed_goals(host, journal);
+    // What does not come to rest is told by the look at all of them below.
+    settle(host, &again, false);
     let backs: Vec<(Knob, Value)> =
         journal.turns().filter(|turn| turn.back).map(|turn| (turn.knob.clone(), turn.to.clone())).collect();
     if !backs.is_empty() {
@@ -129,6 +132,32 @@ fn note_left(file: &JournalFile, journal: &mut Journal, knob: &Knob, shows: Valu
     file.append(&line(&Record::Left { knob: knob.clone(), value: shows })).map_err(|error| error.to_string())
 }
 
+/// What was wanted and is moved by a later step (`nr_requests`, when the scheduler is set after it). Of two that move
+/// each other (`dirty_bytes` and `dirty_ratio`) the later stays.
+fn disturbed_goals(host: &dyn TunableHost, journal: &Journal) -> Vec<(Knob, Value)> {
+    let turns: Vec<(&Turn, Vec<Knob>)> = journal
+        .turns()
+        .filter(|turn| !turn.back && !journal.refused.contains(&turn.knob))
+        .map(|turn| (turn, disturbed_by(host, &turn.knob)))
+        .collect();
+    let moved_later = |nth: usize| {
+        let (turn, moves) = &turns[nth];
+        turns[nth + 1..]
+            .iter()
+            .any(|(later, others)| others.contains(&turn.knob) && !moves.contains(&later.knob))
+    };
+    let moved = turns.iter().enumerate().filter(|(nth, _)| moved_later(*nth));
+    let right_before = journal.saves.iter().filter(|save| {
+        let others = disturbed_by(host, &save.knob);
+        journal.wanted.contains(&save.knob) && turns.iter().all(|(turn, _)| !others.contains(&turn.knob))
+    });
+    moved
+        .map(|(_, (turn, _))| (turn.knob.clone(), journal.left(&turn.knob, &turn.to).clone()))
+        .chain(right_before.map(|save| (save.knob.clone(), save.from.clone())))
+        .filter(|(knob, goal)| value(host, knob).is_ok_and(|shows| !same(&shows, goal)))
+        .collect()
+}
+
 /// Looks again at what may have moved by itself, so that undoing does not take it for somebody else's doing.
 fn note_side_effects(
     host: &dyn TunableHost,
@@ -136,7 +165,11 @@ fn note_side_effects(
     journal: &mut Journal,
     rows: &mut [Row],
 ) -> Result<(), String> {
-    if journal.saves.is_empty() {
+    let moves_another = |turn: &Turn| {
+        let moves = disturbed_by(host, &turn.knob);
+        !moves.is_empty() && journal.turns().any(|other| moves.contains(&other.knob))
+    };
+    if journal.saves.is_empty() && !journal.turns().any(moves_another) {
         return Ok(());
     }
     let watched: Vec<(Knob, Value)> = journal

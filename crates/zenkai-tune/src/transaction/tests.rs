@@ -12,6 +12,7 @@ use super::*;
 use crate::{Want, When, Wish, profile::Origin};
 
 mod acts;
+mod random;
 mod recovery;
 
 const FILES: &[(&str, &str)] = &[

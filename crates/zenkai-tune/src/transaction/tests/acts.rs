@@ -150,3 +150,29 @@ fn a_task_that_has_ended_is_no_failure() {
     apply(&host, &store, Kind::Profile, "a", wishes());
     assert_eq!(undo(&Ended(&host), &store, false).unwrap().end, End::Done);
 }
+
+#[test]
+fn a_value_that_a_later_step_moves_is_written_again() {
+    let (requests, scheduler) = ("/sys/block/sda/queue/nr_requests", "/sys/block/sda/queue/scheduler");
+    let couple = StoreRule::Couple { path: requests.into(), value: "64".into() };
+    let host = machine().file(requests, "256\n").file(scheduler, "none\n").rule(scheduler, couple);
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir);
+    let wishes = vec![wish(requests, "512"), wish(scheduler, "bfq")];
+    assert_eq!(apply(&host, &store, Kind::Profile, "a", wishes).end, End::Done);
+    assert_eq!(host.read(requests).unwrap(), b"512\n");
+    undo(&host, &store, false).unwrap();
+    assert_eq!(host.read(requests).unwrap(), b"256\n");
+    // So is one that was right before.
+    let wishes = vec![wish(requests, "256"), wish(scheduler, "bfq")];
+    apply(&host, &store, Kind::Profile, "a", wishes);
+    assert_eq!(host.read(requests).unwrap(), b"256\n");
+    undo(&host, &store, false).unwrap();
+    // Of two that move each other, the later one counts, and the other is told as what it became.
+    let both = || vec![wish("/proc/sys/vm/dirty_bytes", "4096"), wish("/proc/sys/vm/dirty_ratio", "40")];
+    apply(&host, &store, Kind::Profile, "b", both());
+    assert_eq!(host.read("/proc/sys/vm/dirty_ratio").unwrap(), b"40\n");
+    assert_eq!(host.read("/proc/sys/vm/dirty_bytes").unwrap(), b"0\n");
+    undo(&host, &store, false).unwrap();
+    assert_eq!(host.read("/proc/sys/vm/dirty_ratio").unwrap(), b"20\n");
+}
