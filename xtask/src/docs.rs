@@ -17,13 +17,23 @@ pub(crate) struct DocsArgs {
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs` from the code; edits here are lost. -->\n";
 
-const COMMANDS: [&[&str]; 6] = [
+const COMMANDS: [&[&str]; 16] = [
     &["--help"],
     &["doctor", "--help"],
     &["facts", "--help"],
     &["capture", "--help"],
     &["explain", "--help"],
     &["checks", "--help"],
+    &["profile", "--help"],
+    &["profile", "list", "--help"],
+    &["profile", "show", "--help"],
+    &["profile", "plan", "--help"],
+    &["profile", "apply", "--help"],
+    &["profile", "off", "--help"],
+    &["profile", "verify", "--help"],
+    &["undo", "--help"],
+    &["log", "--help"],
+    &["tuned-adm", "--help"],
 ];
 
 pub(crate) fn run(args: &DocsArgs) -> anyhow::Result<ExitCode> {

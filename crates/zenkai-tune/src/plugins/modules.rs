@@ -130,6 +130,11 @@ fn load(scene: &Scene, known: &KnownModules, option: &OptionText, parameters: &s
         wishes.want(option, "", Want::Leave(format!("{name} is built into the kernel")));
         return;
     }
+    if !scene.exists(&dir) && known.loadable.is_none() {
+        let why = format!("{name} is not loaded, and the list of this kernel's modules is not there");
+        wishes.cannot(option, "", Fault::Machine, why);
+        return;
+    }
     if !scene.exists(&dir) {
         wishes.set(option, "", Knob::Module(name.to_owned()), "loaded");
         return;

@@ -2,7 +2,7 @@
 
 use zenkai_host::Host;
 
-use crate::profile::fnmatch;
+use crate::{OptionText, profile::fnmatch};
 
 /// A glob may not lead to more files than this; the largest machines have some 10 000 interrupts.
 const MATCH_LIMIT: usize = 65_536;
@@ -66,4 +66,12 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 /// The alternatives of `a|b`, in order.
 pub(crate) fn alternatives(text: &str) -> Vec<String> {
     text.split('|').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// The option with one pair of quotes around its value taken off, as tuned does for what it writes to a kernel file.
+pub(crate) fn unquoted(option: &OptionText) -> OptionText {
+    let value = option.value.trim();
+    let inner = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
+    let value = inner('"').or_else(|| inner('\'')).unwrap_or(value).to_owned();
+    OptionText { value, ..option.clone() }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use zenkai_facts::{Reader, sysctl_files};
 use zenkai_host::{Knob, value};
 
-use super::{OptionSpec, Plugin, Wishes};
+use super::{OptionSpec, Plugin, Wishes, shared::unquoted};
 use crate::{Fault, Instance, OptionText, Scene, Want, same};
 
 pub(super) static PLUGIN: Plugin = Plugin {
@@ -36,6 +36,7 @@ fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
         HashMap::new()
     };
     for option in &instance.options {
+        let option = &unquoted(option);
         let knob = Knob::Sysctl(option.name.clone());
         if let Some(why) = refusal(option, &knob) {
             wishes.cannot(option, "", Fault::Profile, why);
@@ -121,6 +122,13 @@ mod tests {
              net.ipv4.conf.eth0/1.forwarding: 0 -> 1\n\
              cannot: kernel.none does not exist here\n"
         );
+    }
+
+    #[test]
+    fn quotes_around_a_value_are_tuned_s() {
+        let bench = Bench::new("sysctl", &[("/proc/sys/kernel/printk", "7\t4\t1\t7\n")]);
+        let plan = bench.plan(&[("kernel.printk", "\"4 4 1 7\"")]);
+        assert_eq!(plan.lines(), "kernel.printk: 7\t4\t1\t7 -> 4 4 1 7\n");
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use zenkai_host::Knob;
 
-use super::{OptionSpec, Plugin, Wishes, shared::glob_paths};
+use super::{
+    OptionSpec, Plugin, Wishes,
+    shared::{glob_paths, unquoted},
+};
 use crate::{Fault, Instance, Scene};
 
 pub(super) static PLUGIN: Plugin = Plugin {
@@ -15,6 +18,7 @@ pub(super) static PLUGIN: Plugin = Plugin {
 
 fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     for option in &instance.options {
+        let option = &unquoted(option);
         let paths = glob_paths(scene.host, &option.name);
         if paths.is_empty() {
             wishes.cannot(option, "", Fault::Machine, format!("no file matches {}", option.name));
