@@ -5,7 +5,6 @@
 use std::fs;
 use std::io::Write;
 
-use serde_json::Map;
 use zenkai_measure::experiment::{
     AnalyzeError, Arm, Metric, Plan, Status, Store, StoreError, Trial, analyze, settled_blocks,
 };
@@ -13,8 +12,8 @@ use zenkai_measure::statistics::rng::Rng;
 use zenkai_measure::statistics::verdict::{Better, Verdict};
 
 fn plan(arms: usize) -> Plan {
-    let arms = (0..arms).map(|arm| Arm { name: format!("arm {arm}"), spec: "now".into() }).collect();
-    let metric = Metric { name: "time".into(), unit: "s".into() };
+    let arms = (0..arms).map(|arm| Arm::new(format!("arm {arm}"), "now")).collect();
+    let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
     Plan::new(arms, vec!["true".into()], metric, Better::Lower, 42, 40)
 }
 
@@ -23,7 +22,7 @@ fn block(plan: &Plan, index: u32, attempt: u32, slow: usize) -> Vec<Trial> {
     let mut rng = Rng::new(u64::from(index) << 8 | u64::from(attempt));
     let trial = |(place, arm): (usize, usize)| {
         let value = (1.0 + f64::from(rng.below(2_000)) / 100_000.0) * if arm == slow { 1.08 } else { 1.0 };
-        Trial { block: index, attempt, place, arm, status: Status::Ok, value: Some(value), other: Map::new() }
+        Trial::new(index, attempt, place, arm, Status::Ok, Some(value))
     };
     plan.block(index, attempt).into_iter().enumerate().map(trial).collect()
 }

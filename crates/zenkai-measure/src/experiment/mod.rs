@@ -7,5 +7,5 @@ mod plan;
 mod store;
 
 pub use analyze::{AnalyzeError, Comparison, analyze, settled_blocks};
-pub use plan::{Arm, Metric, PLAN_VERSION, Plan, Status, Trial};
+pub use plan::{Arm, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial};
 pub use store::{Store, StoreError};

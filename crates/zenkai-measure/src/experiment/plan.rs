@@ -1,5 +1,7 @@
 //! What is laid down before the first trial, and what is written down after each.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +19,32 @@ pub struct Arm {
     pub name: String,
     /// How to enter it, as the user wrote it (`profile:balanced`, `set:vm.swappiness=10`, `now`).
     pub spec: String,
+    /// What entering it changes on the machine, beside what is there when the experiment begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<Setting>,
+    /// Its own command, when the arms are themselves commands; else empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+}
+
+/// One thing that an arm sets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// The knob, for people: a sysctl's name, a file, or what is run.
+    pub what: String,
+    /// What it shows when the experiment begins; `None` when it is absent or an act.
+    pub from: Option<String>,
+    /// What the arm sets it to; `None` when the arm takes it away or it is an act.
+    pub to: Option<String>,
+}
+
+/// How long to wait between entering an arm and the workload. The same for every arm.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Settle {
+    /// Wait at least this long after a switch, in seconds.
+    pub at_least_s: f64,
+    /// And until the machine is quiet, but at most this long, in seconds.
+    pub at_most_s: f64,
 }
 
 /// The number that is compared.
@@ -26,6 +54,10 @@ pub struct Metric {
     pub name: String,
     /// SI unit, for example `s`.
     pub unit: String,
+    /// Where it is read when it is not one of the workload's own: a regular expression with one group on its output,
+    /// or `json:` and a path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
 }
 
 /// `experiment.json`.
@@ -43,6 +75,20 @@ pub struct Plan {
     pub order_seed: u64,
     /// How the trials are judged.
     pub rule: Rule,
+    /// The wait after a switch.
+    pub settle: Settle,
+    /// A run that takes longer has failed, in seconds; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_s: Option<f64>,
+    /// Seconds between two samples while the workload runs; `None` when nothing is sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample_s: Option<f64>,
+    /// Whether both arms are the same on purpose, to see how this machine behaves under the test itself.
+    #[serde(default)]
+    pub aa: bool,
+    /// When it was laid down, in seconds since 1970.
+    #[serde(default)]
+    pub created_unix_s: u64,
     /// What a later version wrote; kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -65,7 +111,20 @@ impl Plan {
             rule.alpha /= crate::statistics::real(arms.len() - 1);
             rule.levels = local_levels(&rule.looks, rule.alpha);
         }
-        Self { version: PLAN_VERSION, arms, workload, metric, order_seed: seed, rule, other: Map::new() }
+        Self {
+            version: PLAN_VERSION,
+            arms,
+            workload,
+            metric,
+            order_seed: seed,
+            rule,
+            settle: Settle { at_least_s: 2.0, at_most_s: 30.0 },
+            timeout_s: None,
+            sample_s: None,
+            aa: false,
+            created_unix_s: 0,
+            other: Map::new(),
+        }
     }
 
     /// The arms of block `index` in the order in which they run. See [`two_arm_block`] for `attempt`.
@@ -94,6 +153,18 @@ pub enum Status {
     Discarded,
 }
 
+/// A number that a workload gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// The number, in its unit.
+    pub value: f64,
+    /// SI unit: `s`, `B/s`, `1/s`, `J`; empty for a pure number.
+    pub unit: String,
+    /// Which direction is better; `None` where neither is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
+}
+
 /// A line of `trials.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -110,7 +181,68 @@ pub struct Trial {
     /// The primary metric in its unit; absent when it gave none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// What else was written down (times, other metrics, exit code, samples); kept as it is.
+    /// Why it gave none, or was discarded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When the workload started, in seconds since 1970.
+    #[serde(default)]
+    pub started_unix_s: f64,
+    /// How long it ran, in seconds.
+    #[serde(default)]
+    pub elapsed_s: f64,
+    /// How long the machine was left alone before, in seconds.
+    #[serde(default)]
+    pub settled_s: f64,
+    /// How the workload ended, as shells tell it (128 and the signal); `None` when it never ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// All numbers of the workload, the primary one too, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metrics: BTreeMap<String, Measure>,
+    /// What the machine did meanwhile: the mean of each channel over the trial, in the channel's unit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub channels: BTreeMap<String, f64>,
+    /// The samples, a file below the experiment's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<String>,
+    /// What a later version wrote; kept.
     #[serde(flatten)]
     pub other: Map<String, Value>,
+}
+
+impl Arm {
+    /// An arm that is entered as `spec` says, with nothing set and no command of its own yet.
+    pub fn new(name: impl Into<String>, spec: impl Into<String>) -> Self {
+        Self { name: name.into(), spec: spec.into(), settings: Vec::new(), command: Vec::new() }
+    }
+}
+
+impl Trial {
+    /// A trial at its place in the order, of which nothing but its end is known yet.
+    pub fn new(
+        block: u32,
+        attempt: u32,
+        place: usize,
+        arm: usize,
+        status: Status,
+        value: Option<f64>,
+    ) -> Self {
+        Self {
+            block,
+            attempt,
+            place,
+            arm,
+            status,
+            value,
+            reason: None,
+            started_unix_s: 0.0,
+            elapsed_s: 0.0,
+            settled_s: 0.0,
+            exit_code: None,
+            metrics: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            samples: None,
+            other: Map::new(),
+        }
+    }
 }
