@@ -20,6 +20,11 @@ pub enum Kind {
     Off,
     /// It changes something beside the profile, such as a finding's remedy.
     Fix,
+    /// It enters an arm of an experiment, and is undone when the experiment leaves the arm or dies.
+    Trial {
+        /// Whether it stands in for the active profile, or comes on top of it.
+        instead_of_profile: bool,
+    },
     /// It undoes another transaction.
     Undo {
         /// Which.

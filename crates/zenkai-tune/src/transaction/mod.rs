@@ -161,7 +161,13 @@ impl<'s> Session<'s> {
         let lock = store.lock(command, wait)?;
         let boot_id = boot_id(host).ok_or(TransactionError::NoBootId)?;
         let recovered = recover(host, store, &boot_id)?;
-        Ok(Self { store, boot_id, recovered, _lock: lock })
+        let mut session = Self { store, boot_id, recovered, _lock: lock };
+        let left = session.leave_dead_trial(host)?;
+        session.recovered = match (session.recovered.take(), left) {
+            (Some(first), Some(then)) => Some(Report { rows: [first.rows, then.rows].concat(), ..then }),
+            (first, then) => first.or(then),
+        };
+        Ok(session)
     }
 
     /// Applies the plan, all of it or nothing.
@@ -182,20 +188,21 @@ impl<'s> Session<'s> {
             return Err(TransactionError::Mistakes(mistakes));
         }
         let active = match request.kind {
-            Kind::Profile | Kind::Off => find_active(self.store)?,
-            Kind::Fix | Kind::Undo { .. } => None,
+            Kind::Profile | Kind::Off | Kind::Trial { instead_of_profile: true } => find_active(self.store)?,
+            Kind::Fix | Kind::Trial { .. } | Kind::Undo { .. } => None,
         };
         let mut journal = Journal::new(self.next_id()?, self.begin_record(request));
         let stuck = match request.kind {
             Kind::Profile | Kind::Off => {
                 find_stuck(self.store, active.as_ref().map_or(0, |active| active.id), &self.boot_id)?
             }
-            Kind::Fix | Kind::Undo { .. } => Vec::new(),
+            Kind::Fix | Kind::Trial { .. } | Kind::Undo { .. } => Vec::new(),
         };
         let mut rows = prepare::fill(host, &mut journal, plan, active.as_ref(), stuck, &self.boot_id);
         let same_names =
             active.as_ref().map_or(request.names.is_empty(), |active| active.begin.names == request.names);
-        if journal.deeds.is_empty() && (request.kind == Kind::Fix || same_names) {
+        let is_choice = matches!(request.kind, Kind::Profile | Kind::Off);
+        if journal.deeds.is_empty() && (!is_choice || same_names) {
             return Ok(Report { id: None, end: End::Done, rows });
         }
         let (end, done) = self.commit(host, &mut journal, request.keep_going)?;
@@ -219,6 +226,42 @@ impl<'s> Session<'s> {
         let (end, done) = self.commit(host, &mut journal, true)?;
         rows.extend(done);
         Ok(Report { id: Some(journal.id), end, rows })
+    }
+
+    /// Leaves the arm that transaction `id` entered. Nothing is left of it in the log when all is as it was before.
+    pub fn leave(
+        &self,
+        host: &dyn TunableHost,
+        id: u64,
+        request: &Request,
+    ) -> Result<Report, TransactionError> {
+        let report = self.undo(host, Some(id), false, request)?;
+        if let (Some(undo), End::Done) = (report.id, &report.end) {
+            // In this order: an undo of nothing is harmless, an arm without its undo would be left again.
+            self.store.remove(id)?;
+            self.store.remove(undo)?;
+        }
+        Ok(report)
+    }
+
+    /// Leaves the arm of an experiment that died: whoever holds the lock knows that no experiment is alive.
+    fn leave_dead_trial(&self, host: &dyn TunableHost) -> Result<Option<Report>, TransactionError> {
+        let mut undone = Vec::new();
+        for id in self.store.ids()?.into_iter().rev() {
+            let Some(journal) = load(self.store, id)? else { continue };
+            match journal.begin.kind {
+                Kind::Undo { of } if journal.counts() => undone.push(of),
+                Kind::Undo { .. } => {}
+                Kind::Trial { .. } if journal.counts() && !undone.contains(&id) => {
+                    let Begin { kind, label, names, time, command, .. } = journal.begin;
+                    let request = Request { kind, label, names, time, command, keep_going: true };
+                    return self.leave(host, id, &request).map(Some);
+                }
+                // An experiment has at most one arm entered, and nobody else comes in between.
+                _ => break,
+            }
+        }
+        Ok(None)
     }
 
     fn begin_record(&self, request: &Request) -> Begin {
@@ -281,13 +324,13 @@ pub fn active(host: &dyn Host, store: &Store) -> Result<Option<Active>, Transact
 pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
     let active = find_active(store)?.filter(|journal| journal.begin.kind == Kind::Profile);
     let mut undone: Vec<(u64, u64)> = Vec::new();
-    let mut enfailed_undos = Vec::new();
+    let mut entries = Vec::new();
     for id in store.ids()?.into_iter().rev() {
         let Some(journal) = load(store, id)? else { continue };
         if let (Kind::Undo { of }, true) = (journal.begin.kind, journal.counts()) {
             undone.push((of, id));
         }
-        enfailed_undos.push(LogEntry {
+        entries.push(LogEntry {
             id,
             kind: journal.begin.kind,
             changes: journal.turns().filter(|turn| !journal.refused.contains(&turn.knob)).count(),
@@ -298,7 +341,7 @@ pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
             active: active.as_ref().is_some_and(|active| active.id == id),
         });
     }
-    Ok(enfailed_undos)
+    Ok(entries)
 }
 
 fn boot_id(host: &dyn Host) -> Option<String> {

@@ -63,15 +63,8 @@ fn turn_one(
     rows: &mut Vec<Row>,
 ) -> Result<(), String> {
     announce(file, journal, nth, turn.knob.is_persistent())?;
-    let set = std::iter::once(turn.to.clone())
-        .chain(turn.alternatives.iter().map(|choice| choice.as_str().into()))
-        .map(|to| host.set(&turn.knob, &to).map(|()| to))
-        .reduce(|one, next| match one {
-            Err(ref error) if is_errno(error, Errno::INVAL) => next,
-            other => other,
-        });
     let row = |fate| Row::new(&turn.knob, turn.from.clone(), turn.to.clone(), fate);
-    match set.unwrap_or_else(|| Err(Errno::INVAL.into())) {
+    match set_first(host, turn) {
         Ok(wrote) => {
             let shows = value(host, &turn.knob).unwrap_or_else(|_| wrote.clone());
             if same(&shows, &turn.to) {
@@ -94,6 +87,22 @@ fn turn_one(
             journal.refused.insert(turn.knob.clone());
             let _ = file.append(&line(&Record::Refused(turn.knob.clone())));
             Err(format!("{}: writing {:?} failed with {why}", turn.knob, turn.to.text().unwrap_or("(none)")))
+        }
+    }
+}
+
+/// Writes the value, or the first of its alternatives that the kernel knows (EINVAL: it does not), and gives it.
+fn set_first(host: &dyn TunableHost, turn: &Turn) -> io::Result<Value> {
+    let mut to = turn.to.clone();
+    let mut alternatives = turn.alternatives.iter();
+    loop {
+        match host.set(&turn.knob, &to) {
+            Ok(()) => return Ok(to),
+            Err(error) if is_errno(&error, Errno::INVAL) => match alternatives.next() {
+                Some(next) => to = next.as_str().into(),
+                None => return Err(error),
+            },
+            Err(error) => return Err(error),
         }
     }
 }

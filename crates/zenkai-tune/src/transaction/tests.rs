@@ -14,6 +14,7 @@ use crate::{Want, When, Wish, profile::Origin};
 mod acts;
 mod random;
 mod recovery;
+mod trial;
 
 const FILES: &[(&str, &str)] = &[
     ("/proc/sys/kernel/random/boot_id", "first\n"),

@@ -144,9 +144,7 @@ pub(super) fn changing<T>(
         return Err(CommandError::usage(error).hint("systemctl disable --now tuned"));
     }
     let store = Store::open(Store::DEFAULT)?;
-    let command: Vec<String> =
-        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let session = Session::begin(&LiveHost, &store, &command.join(" "), LOCK_WAIT)?;
+    let session = Session::begin(&LiveHost, &store, &command_line(), LOCK_WAIT)?;
     told_recovery(&session, err);
     work(&session)
 }
@@ -185,16 +183,21 @@ fn told_recovery(session: &Session, err: &mut dyn Write) {
 #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the journal")]
 pub(super) fn request(kind: Kind) -> Request {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let command: Vec<String> =
-        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     Request {
         kind,
         label: String::new(),
         names: Vec::new(),
         time: now.as_secs(),
-        command: command.join(" "),
+        command: command_line(),
         keep_going: false,
     }
+}
+
+/// This program's own command line, for people.
+pub(super) fn command_line() -> String {
+    let words: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
+    words.join(" ")
 }
 
 /// Says what was done.
