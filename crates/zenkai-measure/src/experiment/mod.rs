@@ -4,8 +4,10 @@
 
 mod analyze;
 mod plan;
+mod runner;
 mod store;
 
 pub use analyze::{AnalyzeError, Comparison, analyze, settled_blocks};
 pub use plan::{Arm, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial};
+pub use runner::{Finish, Progress, RunError, Stage, StageError, carry_out};
 pub use store::{Store, StoreError};

@@ -1,0 +1,241 @@
+//! Carrying out a plan: block after block, until every comparison has its verdict.
+
+use super::{
+    analyze::{AnalyzeError, Comparison, analyze, settled_blocks},
+    plan::{Plan, Settle, Status, Trial},
+    store::{Store, StoreError},
+};
+
+/// A block is drawn so often before the experiment is given up: a machine that spoils it every time is not fit for it.
+const ATTEMPTS: u32 = 5;
+
+/// What an experiment is carried out on: something that can be brought into each arm and run the workload.
+pub trait Stage {
+    /// Brings the machine into `arm`, if it is not in it already. Tells whether anything was switched.
+    fn enter(&mut self, arm: usize) -> Result<bool, StageError>;
+
+    /// Leaves the machine alone until it is quiet; gives the seconds that took.
+    fn settle(&mut self, settle: &Settle) -> Result<f64, StageError>;
+
+    /// Runs the workload once and fills in what it gave. The place of the trial in the order is set.
+    fn run(&mut self, trial: &mut Trial) -> Result<(), StageError>;
+
+    /// Looks whether the arm that was entered is still what it was. The reason if somebody else changed it.
+    fn disturbed(&mut self) -> Option<String>;
+}
+
+/// Why a stage cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StageError {
+    /// The user wants it to end.
+    #[error("interrupted")]
+    Interrupted,
+    /// It cannot be done here.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What is told while it runs.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// A run that does not count is about to start.
+    WarmUp {
+        /// The arm.
+        arm: usize,
+    },
+    /// It ended.
+    WarmedUp {
+        /// What it gave.
+        trial: &'a Trial,
+    },
+    /// A trial ended.
+    Trial {
+        /// The trial.
+        trial: &'a Trial,
+    },
+    /// A block was spoilt and is drawn again; why.
+    Again(&'a str),
+    /// The trials were judged.
+    Look(&'a [Comparison]),
+}
+
+/// How an experiment ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finish {
+    /// Every comparison has its verdict, or the cap is reached.
+    Done(Vec<Comparison>),
+    /// The user wanted it to end; what was measured is kept.
+    Interrupted,
+}
+
+/// Why an experiment could not be carried out to its end. What was measured is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A stage failed.
+    #[error("{0}")]
+    Stage(String),
+    /// The workload failed in every arm before anything was measured.
+    #[error("the workload fails in every arm: {0}")]
+    NothingWorks(String),
+    /// A block could not be brought to its end.
+    #[error("a block of trials was spoilt {ATTEMPTS} times, the last time because {0}")]
+    Spoilt(String),
+    /// See [`StoreError`].
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// See [`AnalyzeError`].
+    #[error(transparent)]
+    Analyze(#[from] AnalyzeError),
+}
+
+/// Goes on with the experiment in `store` until it is decided. A block that an earlier run left unfinished is drawn
+/// again.
+pub fn carry_out(
+    store: &mut Store,
+    stage: &mut dyn Stage,
+    told: &mut dyn FnMut(&Progress),
+) -> Result<Finish, RunError> {
+    let blocks = settled_blocks(&store.plan, &store.trials)?.len();
+    let mut comparisons = if blocks > 0 { analyze(&store.plan, &store.trials)? } else { Vec::new() };
+    if is_decided(&comparisons) {
+        return Ok(Finish::Done(comparisons));
+    }
+    match run_on(store, stage, told, &mut comparisons) {
+        Ok(()) => Ok(Finish::Done(comparisons)),
+        Err(Stop::Stage(StageError::Interrupted)) => Ok(Finish::Interrupted),
+        Err(Stop::Stage(StageError::Failed(why))) => Err(RunError::Stage(why)),
+        Err(Stop::Run(error)) => Err(error),
+    }
+}
+
+enum Stop {
+    Stage(StageError),
+    Run(RunError),
+}
+
+impl From<StageError> for Stop {
+    fn from(error: StageError) -> Self {
+        Self::Stage(error)
+    }
+}
+
+impl From<RunError> for Stop {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
+    }
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<AnalyzeError> for Stop {
+    fn from(error: AnalyzeError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+fn is_decided(comparisons: &[Comparison]) -> bool {
+    !comparisons.is_empty() && comparisons.iter().all(|comparison| comparison.judgement.finished)
+}
+
+fn run_on(
+    store: &mut Store,
+    stage: &mut dyn Stage,
+    told: &mut dyn FnMut(&Progress),
+    comparisons: &mut Vec<Comparison>,
+) -> Result<(), Stop> {
+    warm_up(&store.plan, stage, told)?;
+    loop {
+        let settled = settled_blocks(&store.plan, &store.trials)?.len();
+        let block = u32::try_from(settled).unwrap_or(u32::MAX);
+        whole_block(store, stage, told, block)?;
+        if is_look(&store.plan, settled + 1) {
+            *comparisons = analyze(&store.plan, &store.trials)?;
+            told(&Progress::Look(comparisons));
+            if is_decided(comparisons) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Whether the trials are judged after so many blocks.
+fn is_look(plan: &Plan, blocks: usize) -> bool {
+    let of_each_arm = plan.block(0, 0).len() / plan.arms.len().max(1);
+    plan.rule.looks.contains(&(blocks * of_each_arm))
+}
+
+/// One run in every arm that does not count: caches are filled, and what cannot work is known before the first trial.
+fn warm_up(plan: &Plan, stage: &mut dyn Stage, told: &mut dyn FnMut(&Progress)) -> Result<(), Stop> {
+    let mut failures = Vec::new();
+    for arm in 0..plan.arms.len() {
+        told(&Progress::WarmUp { arm });
+        stage.enter(arm)?;
+        let mut trial = Trial::new(0, 0, 0, arm, Status::Failed, None);
+        stage.run(&mut trial)?;
+        told(&Progress::WarmedUp { trial: &trial });
+        if trial.status != Status::Ok {
+            failures.push(trial.reason.unwrap_or_else(|| "it gave no number".to_owned()));
+        }
+    }
+    match failures.pop() {
+        Some(why) if failures.len() + 1 == plan.arms.len() => Err(RunError::NothingWorks(why).into()),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a block until it is whole, drawing it anew each time that it is spoilt.
+fn whole_block(
+    store: &mut Store,
+    stage: &mut dyn Stage,
+    told: &mut dyn FnMut(&Progress),
+    block: u32,
+) -> Result<(), Stop> {
+    let drawn = store.trials.iter().filter(|trial| trial.block == block).map(|trial| trial.attempt + 1).max();
+    let first = drawn.unwrap_or(0);
+    let mut spoilt = String::new();
+    for attempt in first..first.saturating_add(ATTEMPTS) {
+        match run_block(store, stage, told, (block, attempt))? {
+            None => return Ok(()),
+            Some(why) => {
+                told(&Progress::Again(&why));
+                spoilt = why;
+            }
+        }
+    }
+    Err(RunError::Spoilt(spoilt).into())
+}
+
+/// Runs the trials of a block; gives the reason when it was spoilt.
+fn run_block(
+    store: &mut Store,
+    stage: &mut dyn Stage,
+    told: &mut dyn FnMut(&Progress),
+    (block, attempt): (u32, u32),
+) -> Result<Option<String>, Stop> {
+    for (place, arm) in store.plan.block(block, attempt).into_iter().enumerate() {
+        let mut trial = Trial::new(block, attempt, place, arm, Status::Failed, None);
+        let switched = stage.enter(arm)?;
+        if switched {
+            trial.settled_s = stage.settle(&store.plan.settle)?;
+        }
+        stage.run(&mut trial)?;
+        if let Some(why) = stage.disturbed() {
+            trial.status = Status::Discarded;
+            trial.reason = Some(why);
+        }
+        let spoilt = (trial.status == Status::Discarded)
+            .then(|| trial.reason.clone().unwrap_or_else(|| "it was disturbed".to_owned()));
+        store.append(trial)?;
+        if let Some(trial) = store.trials.last() {
+            told(&Progress::Trial { trial });
+        }
+        if spoilt.is_some() {
+            return Ok(spoilt);
+        }
+    }
+    Ok(None)
+}

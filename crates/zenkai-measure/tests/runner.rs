@@ -1,0 +1,151 @@
+//! Experiments carried out on a made-up stage.
+
+use zenkai_measure::{
+    experiment::{
+        Arm, Finish, Metric, Plan, Progress, RunError, Settle, Stage, StageError, Status, Store, Trial,
+        analyze, carry_out,
+    },
+    statistics::verdict::{Better, Verdict},
+};
+
+/// A stage whose workload takes a second in arm 0 and `seconds` in the others, and where things go wrong on demand.
+struct Made {
+    seconds: f64,
+    entered: Option<usize>,
+    switches: usize,
+    runs: usize,
+    interrupt_at: Option<usize>,
+    disturb: Vec<usize>,
+    failing: Vec<usize>,
+}
+
+impl Made {
+    fn new(seconds: f64) -> Self {
+        let (interrupt_at, disturb, failing) = (None, Vec::new(), Vec::new());
+        Self { seconds, entered: None, switches: 0, runs: 0, interrupt_at, disturb, failing }
+    }
+}
+
+impl Stage for Made {
+    fn enter(&mut self, arm: usize) -> Result<bool, StageError> {
+        let switched = self.entered.replace(arm) != Some(arm);
+        self.switches += usize::from(switched);
+        Ok(switched)
+    }
+
+    fn settle(&mut self, settle: &Settle) -> Result<f64, StageError> {
+        Ok(settle.at_least_s)
+    }
+
+    fn run(&mut self, trial: &mut Trial) -> Result<(), StageError> {
+        assert_eq!(self.entered, Some(trial.arm));
+        self.runs += 1;
+        if self.interrupt_at == Some(self.runs) {
+            return Err(StageError::Interrupted);
+        }
+        if self.failing.contains(&trial.arm) {
+            trial.reason = Some("exit code 1".into());
+            return Ok(());
+        }
+        // A little noise from the number of the run, so that no two are equal.
+        let noise = f64::from(u8::try_from(self.runs * 7919 % 101).unwrap_or_default()) / 10_000.0;
+        trial.status = Status::Ok;
+        trial.value = Some(if trial.arm == 0 { 1.0 } else { self.seconds } + noise);
+        Ok(())
+    }
+
+    fn disturbed(&mut self) -> Option<String> {
+        self.disturb.contains(&self.runs).then(|| "somebody changed vm.swappiness".into())
+    }
+}
+
+fn plan(arms: usize) -> Plan {
+    let arms = (0..arms).map(|arm| Arm::new(format!("arm {arm}"), "now")).collect();
+    let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
+    Plan::new(arms, vec!["true".into()], metric, Better::Lower, 7, 40)
+}
+
+fn quietly(store: &mut Store, stage: &mut Made) -> Result<Finish, RunError> {
+    carry_out(store, stage, &mut |_| {})
+}
+
+#[test]
+fn a_difference_is_found_and_the_experiment_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    let mut stage = Made::new(1.2);
+    let Ok(Finish::Done(found)) = quietly(&mut store, &mut stage) else { panic!("not done") };
+    assert_eq!(found[0].judgement.verdict, Verdict::Different);
+    assert_eq!(found[0].judgement.decided_at, Some(6));
+    assert_eq!((store.trials.len(), stage.runs), (12, 14), "two runs do not count");
+    assert_eq!(analyze(&store.plan, &store.trials).unwrap(), found);
+    let settled = store.trials.iter().filter(|trial| trial.settled_s > 0.0).count();
+    assert!(settled <= stage.switches && settled >= stage.switches - 2, "settled only after a switch");
+}
+
+#[test]
+fn three_arms_run_until_all_are_decided() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(3)).unwrap();
+    let Ok(Finish::Done(found)) = quietly(&mut store, &mut Made::new(1.2)) else { panic!("not done") };
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|comparison| comparison.judgement.verdict == Verdict::Different));
+    let ran = |arm| store.trials.iter().filter(|trial| trial.arm == arm).count();
+    assert_eq!((ran(0), ran(1)), (ran(1), ran(2)));
+}
+
+#[test]
+fn wherever_it_is_interrupted_it_goes_on_to_the_same_kind_of_end() {
+    for interrupt_at in 1..14 {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::create(dir.path(), plan(2)).unwrap();
+        let mut stage = Made { interrupt_at: Some(interrupt_at), ..Made::new(1.2) };
+        assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Interrupted);
+        drop(store);
+        let mut store = Store::open(dir.path()).unwrap();
+        let Ok(Finish::Done(found)) = quietly(&mut store, &mut Made::new(1.2)) else { panic!("not done") };
+        assert_eq!(found[0].judgement.verdict, Verdict::Different, "interrupted in run {interrupt_at}");
+        // Once it is decided, nothing is run any more.
+        let mut stage = Made::new(1.2);
+        assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Done(found));
+        assert_eq!(stage.runs, 0);
+    }
+}
+
+#[test]
+fn a_spoilt_block_is_drawn_again_and_kept_as_spoilt() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    let mut stage = Made { disturb: vec![5, 8], ..Made::new(1.2) };
+    let mut again = Vec::new();
+    let mut note = |progress: &Progress| {
+        if let Progress::Again(why) = progress {
+            again.push((*why).to_owned());
+        }
+    };
+    assert!(matches!(carry_out(&mut store, &mut stage, &mut note), Ok(Finish::Done(_))));
+    assert_eq!(again.len(), 2);
+    let spoilt = store.trials.iter().filter(|trial| trial.status == Status::Discarded);
+    assert!(spoilt.clone().all(|trial| trial.reason.as_deref() == Some("somebody changed vm.swappiness")));
+    assert_eq!(spoilt.count(), 2);
+    let mut stage = Made { disturb: (1..100).collect(), ..Made::new(1.2) };
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    assert!(matches!(quietly(&mut store, &mut stage), Err(RunError::Spoilt(_))));
+}
+
+#[test]
+fn failures_are_the_worst_results_and_everything_failing_is_no_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    let mut stage = Made { failing: vec![1], ..Made::new(1.2) };
+    let Ok(Finish::Done(found)) = quietly(&mut store, &mut stage) else { panic!("not done") };
+    let last = found[0].judgement.looks.last().unwrap();
+    assert_eq!((found[0].judgement.verdict, last.change.is_none()), (Verdict::Different, true));
+    assert_eq!(last.failed, [0, last.pairs]);
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    let mut stage = Made { failing: vec![0, 1], ..Made::new(1.2) };
+    let Err(RunError::NothingWorks(why)) = quietly(&mut store, &mut stage) else { panic!("it went on") };
+    assert_eq!((why.as_str(), store.trials.len()), ("exit code 1", 0));
+}
