@@ -20,6 +20,7 @@ mod recording;
 mod root_dir;
 
 pub mod probe;
+pub mod workload;
 
 pub use act::{Act, Finished};
 pub use capture::{Capture, CaptureError};

@@ -1,0 +1,300 @@
+//! Running the user's own command and telling what it took: the workload of an experiment.
+//!
+//! Unlike a profile's script ([`crate::Act`]) it is started as a shell would start it: the user's environment, the
+//! user's `PATH`, the user's directory. It has a process group of its own, so that Ctrl-C reaches only us.
+
+mod cgroup;
+mod child;
+mod output;
+
+use std::{
+    io,
+    os::fd::BorrowedFd,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Signal, kill_process_group},
+    time::{ClockId, clock_gettime},
+};
+
+use cgroup::Cgroup;
+use output::Drain;
+
+/// Between the request to end (SIGTERM) and the order (SIGKILL) after a timeout or an interrupt: time enough to remove
+/// temporary files.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What to run, and within what bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    /// Program, looked for in the user's `PATH` unless it has a slash, and its arguments. No shell is between.
+    pub argv: Vec<String>,
+    /// Variables besides the inherited ones.
+    pub environment: Vec<(String, String)>,
+    /// When it is ended.
+    pub timeout: Option<Duration>,
+    /// Whether it gets a cgroup of its own (version 2) where one can be made.
+    pub cgroup: bool,
+    /// CPU bandwidth: quota and period in microseconds (`cpu.max`). Where it cannot be set the job is refused: it is
+    /// there to make an effect of known size.
+    pub cpu_max: Option<(u64, u64)>,
+    /// How many bytes of each output are kept: the last ones.
+    pub output_limit: usize,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Exited(i32),
+    /// By this signal, which was not ours.
+    Signalled(i32),
+    /// We ended it: it took too long.
+    TimedOut,
+    /// We ended it: the user asked for that.
+    Interrupted,
+}
+
+/// A job that has begun.
+#[derive(Debug)]
+pub struct Started<'a> {
+    /// Its first process, whose process group has the same number.
+    pub pid: i32,
+    /// The directory of its cgroup, if it has one.
+    pub cgroup: Option<&'a Path>,
+}
+
+/// What a job took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// How it ended.
+    pub ended: Ended,
+    /// From the moment before `execve` to the end of the first process (CLOCK_MONOTONIC). Forking us and moving to a
+    /// cgroup are not in it.
+    pub elapsed: Duration,
+    /// CPU time in user mode of the first process and the descendants that were waited for (`wait4`).
+    pub user: Duration,
+    /// CPU time in the kernel, likewise.
+    pub system: Duration,
+    /// The most memory that one of these processes had resident (`ru_maxrss`). Linux counts from the fork on, so that
+    /// it is never less than [`Self::max_rss_floor_bytes`].
+    pub max_rss_bytes: u64,
+    /// What the process had resident before `execve`, when it was still our copy. A larger `max_rss_bytes` is the
+    /// workload's own; one that is equal only says that the workload had no more than this.
+    pub max_rss_floor_bytes: u64,
+    /// The end of its standard output.
+    pub stdout: Vec<u8>,
+    /// The end of its standard error.
+    pub stderr: Vec<u8>,
+    /// Whether the beginning of one of them was thrown away.
+    pub output_cut: bool,
+    /// How long the machine was suspended meanwhile: CLOCK_BOOTTIME counts that, CLOCK_MONOTONIC does not.
+    pub suspended: Duration,
+    /// Whether the wall clock was set meanwhile, by more than one second.
+    pub clock_step: bool,
+    /// What its cgroup used, or why there was none.
+    pub cgroup: Result<CgroupUse, String>,
+}
+
+/// What all processes of a job took together, waited for or not: the counters of its cgroup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CgroupUse {
+    /// Where it was; it is gone now.
+    pub dir: PathBuf,
+    /// `user_usec` of `cpu.stat`.
+    pub user: Duration,
+    /// `system_usec` of `cpu.stat`.
+    pub system: Duration,
+    /// `memory.peak`, which counts the page cache too, or why it is not known.
+    pub memory_peak_bytes: Result<u64, String>,
+    /// `io.stat`, a line a device, or why it is not known. What went through a device mapper shows at both devices.
+    pub io: Result<Vec<DeviceIo>, String>,
+}
+
+/// A line of `io.stat` (Documentation/admin-guide/cgroup-v2.rst).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceIo {
+    /// `major:minor`.
+    pub device: String,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Read requests.
+    pub reads: u64,
+    /// Write requests.
+    pub writes: u64,
+}
+
+/// Runs `job` to its end. `interrupt` ends it early as soon as it is readable. `started` is called once it runs; the
+/// time that this takes is not added to the job's, as long as the job takes longer.
+///
+/// What the job left running is killed: all that is in its cgroup, or without one, its process group.
+///
+/// Errors: it could not be started, and the message names the program and the reason.
+pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&Started)) -> io::Result<Ran> {
+    let group = Cgroup::make(job);
+    if let (Some(_), Err(why)) = (job.cpu_max, &group) {
+        return Err(io::Error::other(format!("cpu.max cannot be set: {why}")));
+    }
+    let clocks = Clocks::now();
+    let mut child = child::spawn(job, group.as_ref().ok())?;
+    if job.cpu_max.is_some() && !child.joined {
+        end_all(&child, group.as_ref().ok());
+        child.reap()?;
+        return Err(io::Error::other("cpu.max cannot be set: the process was not let into the cgroup"));
+    }
+    started(&Started { pid: child.pid.as_raw_pid(), cgroup: group.as_ref().ok().and_then(Cgroup::dir) });
+    let (forced, end) = match wait(job, interrupt, &mut child) {
+        Ok(ended) => ended,
+        Err(error) => {
+            end_all(&child, group.as_ref().ok());
+            child.reap()?;
+            return Err(error);
+        }
+    };
+    let (suspended, clock_step) = clocks.since();
+    end_all(&child, group.as_ref().ok());
+    child.out.rest()?;
+    child.err.rest()?;
+    let reaped = child.reap()?;
+    let cgroup = group.and_then(Cgroup::finish);
+    Ok(Ran {
+        ended: forced.unwrap_or(reaped.ended),
+        elapsed: end.saturating_sub(child.start),
+        user: reaped.user,
+        system: reaped.system,
+        max_rss_bytes: reaped.max_rss_bytes.max(child.floor_bytes),
+        max_rss_floor_bytes: child.floor_bytes,
+        output_cut: child.out.cut || child.err.cut,
+        stdout: std::mem::take(&mut child.out).kept(),
+        stderr: std::mem::take(&mut child.err).kept(),
+        suspended,
+        clock_step,
+        cgroup: if child.joined { cgroup } else { Err("the process was not let in".to_owned()) },
+    })
+}
+
+/// Waits for the first process. Gives how we ended it, if we did, and when it had ended on CLOCK_MONOTONIC.
+fn wait(
+    job: &Job,
+    interrupt: Option<BorrowedFd>,
+    child: &mut child::Child,
+) -> io::Result<(Option<Ended>, Duration)> {
+    let start = Instant::now();
+    let mut limit = job.timeout;
+    let mut forced = None;
+    loop {
+        let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            let signal = if forced.is_none() { Signal::TERM } else { Signal::KILL };
+            // It fails only when the whole group has gone already.
+            let _ = kill_process_group(child.pid, signal);
+            limit = forced.is_none().then(|| start.elapsed() + GRACE);
+            forced = forced.or(Some(Ended::TimedOut));
+            continue;
+        }
+        let asked = interrupt.filter(|_| forced.is_none());
+        let woken = next(child, asked, left)?;
+        if woken == Woken::Ended {
+            return Ok((forced, monotonic()));
+        }
+        if woken == Woken::Interrupted {
+            let _ = kill_process_group(child.pid, Signal::TERM);
+            limit = Some(start.elapsed() + GRACE);
+            forced = Some(Ended::Interrupted);
+        }
+    }
+}
+
+/// What has happened.
+#[derive(PartialEq, Eq)]
+enum Woken {
+    Ended,
+    Interrupted,
+    /// It wrote something, which has been read, or the time is up.
+    Else,
+}
+
+fn next(
+    child: &mut child::Child,
+    interrupt: Option<BorrowedFd>,
+    left: Option<Duration>,
+) -> io::Result<Woken> {
+    let mut waited = vec![PollFd::new(&child.pidfd, PollFlags::IN)];
+    let [out, err, asked] = [child.out.fd(), child.err.fd(), interrupt].map(|fd| {
+        waited.push(PollFd::from_borrowed_fd(fd?, PollFlags::IN));
+        Some(waited.len() - 1)
+    });
+    let left = left.map(Timespec::try_from).transpose().map_err(|_| Errno::INVAL)?;
+    match poll(&mut waited, left.as_ref()) {
+        Err(Errno::INTR) => return Ok(Woken::Else),
+        result => result?,
+    };
+    let set = |index: Option<usize>| {
+        index.and_then(|index| waited.get(index)).is_some_and(|fd| !fd.revents().is_empty())
+    };
+    let [ended, asked, out, err] = [Some(0), asked, out, err].map(set);
+    if ended {
+        return Ok(Woken::Ended);
+    }
+    if out {
+        child.out.read()?;
+    }
+    if err {
+        child.err.read()?;
+    }
+    Ok(if asked { Woken::Interrupted } else { Woken::Else })
+}
+
+/// Kills what is left. The first process is not reaped yet, so that its number still means this group.
+fn end_all(child: &child::Child, group: Option<&Cgroup>) {
+    // Both fail only when nothing is left.
+    let _ = kill_process_group(child.pid, Signal::KILL);
+    if let Some(group) = group {
+        group.kill();
+    }
+}
+
+/// CLOCK_MONOTONIC.
+fn monotonic() -> Duration {
+    duration(clock_gettime(ClockId::Monotonic))
+}
+
+fn duration(time: Timespec) -> Duration {
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// The three clocks at one moment.
+struct Clocks {
+    real: Duration,
+    boot: Duration,
+    monotonic: Duration,
+}
+
+impl Clocks {
+    fn now() -> Self {
+        let now = |clock| duration(clock_gettime(clock));
+        let (real, boot) = (now(ClockId::Realtime), now(ClockId::Boottime));
+        Self { real, boot, monotonic: monotonic() }
+    }
+
+    /// How long the machine was suspended since, and whether its wall clock was set.
+    fn since(&self) -> (Duration, bool) {
+        const STEP: Duration = Duration::from_secs(1);
+        let now = Self::now();
+        let passed = now.boot.saturating_sub(self.boot);
+        let awake = now.monotonic.saturating_sub(self.monotonic);
+        let expected = self.real.saturating_add(passed);
+        // The clocks are read one after the other; less than a millisecond is no suspend.
+        let suspended = Some(passed.saturating_sub(awake)).filter(|time| *time >= Duration::from_millis(1));
+        (suspended.unwrap_or_default(), now.real.abs_diff(expected) > STEP)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,326 @@
+//! A cgroup for one job: it counts what all its processes take, and nothing gets out of it.
+//!
+//! It is made below our own cgroup, or further up where more controllers are on, but never above a limit that somebody
+//! set for us (Documentation/admin-guide/cgroup-v2.rst; Documentation/admin-guide/cgroup-v1/cgroups.rst).
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::{AtFlags, CWD, Dir, Mode, OFlags},
+    io::Errno,
+    process::{Pid, Signal, getpid, kill_process, test_kill_process},
+};
+
+use super::{CgroupUse, DeviceIo, Job};
+
+/// First part of the names of our cgroups; our number and another one follow.
+const PREFIX: &str = "zenkai-";
+/// Jobs that one zenkai may run at the same time.
+const NAMES: u32 = 64;
+/// Largest file that is read: `cgroup.procs` of 100 000 processes.
+const LARGEST: usize = 1024 * 1024;
+/// How long killed processes may take to go.
+const PATIENCE_S: i64 = 2;
+
+/// The cgroup of one job, removed with all that is in it when dropped.
+#[derive(Debug)]
+pub(super) struct Cgroup {
+    /// In the version 2 hierarchy.
+    unified: Option<PathBuf>,
+    /// In the version 1 hierarchy of the `cpu` controller, where version 2 does not have it.
+    bandwidth: Option<PathBuf>,
+}
+
+impl Cgroup {
+    /// Makes what `job` asks for, or says why not.
+    pub(super) fn make(job: &Job) -> Result<Self, String> {
+        let mut made = Self { unified: None, bandwidth: None };
+        if !job.cgroup && job.cpu_max.is_none() {
+            return Err("not asked for".to_owned());
+        }
+        let unified = unified(job.cpu_max.is_some());
+        if let Ok(dir) = &unified {
+            made.unified = Some(dir.clone());
+        }
+        let Some((quota, period)) = job.cpu_max else {
+            return unified.map(|_| made);
+        };
+        if let Some(dir) = &made.unified
+            && write(&dir.join("cpu.max"), &format!("{quota} {period}")).is_ok()
+        {
+            return Ok(made);
+        }
+        let legacy = legacy_cpu().map_err(|why| match unified {
+            Ok(dir) => format!("{}: no cpu controller; {why}", dir.display()),
+            Err(first) => format!("{first}; {why}"),
+        })?;
+        made.bandwidth = Some(legacy.clone());
+        let period = write(&legacy.join("cpu.cfs_period_us"), &period.to_string());
+        period
+            .and_then(|()| write(&legacy.join("cpu.cfs_quota_us"), &quota.to_string()))
+            .map_err(|error| format!("{}/cpu.cfs_quota_us: {error}", legacy.display()))?;
+        Ok(made)
+    }
+
+    /// Its directory in the version 2 hierarchy.
+    pub(super) fn dir(&self) -> Option<&Path> {
+        self.unified.as_deref()
+    }
+
+    /// What a process writes "0" to in order to be in it.
+    pub(super) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+        let open = |dir: &PathBuf| {
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            Ok(rustix::fs::open(dir.join("cgroup.procs"), flags, Mode::empty())?)
+        };
+        self.dirs().map(open).collect()
+    }
+
+    /// Kills all that is in it.
+    pub(super) fn kill(&self) {
+        for dir in self.dirs() {
+            // Linux 5.14. Before, and in version 1: one after the other, as long as new ones are born.
+            if write(&dir.join("cgroup.kill"), "1").is_ok() {
+                continue;
+            }
+            for _ in 0..8 {
+                let pids = read(&dir.join("cgroup.procs")).unwrap_or_default();
+                if pids.trim().is_empty() {
+                    break;
+                }
+                for pid in pids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
+                    // A process that has gone meanwhile is what was wanted.
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+        }
+    }
+
+    /// Waits until nothing is in it any more, reads its counters and removes it.
+    pub(super) fn finish(self) -> Result<CgroupUse, String> {
+        let Some(dir) = &self.unified else {
+            return Err("no cgroup version 2 hierarchy that can be written".to_owned());
+        };
+        wait_until_empty(dir).map_err(|error| format!("{}/cgroup.events: {error}", dir.display()))?;
+        let get = |name: &str| {
+            let path = dir.join(name);
+            read(&path).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let cpu = get("cpu.stat")?;
+        let time = |key: &str| {
+            let value = cpu.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
+            let missing = || format!("{}/cpu.stat: no {key}", dir.display());
+            value.map(Duration::from_micros).ok_or_else(missing)
+        };
+        let peak = get("memory.peak").and_then(|text| {
+            text.trim().parse().map_err(|_| format!("{}/memory.peak: {text:?}", dir.display()))
+        });
+        Ok(CgroupUse {
+            user: time("user_usec ")?,
+            system: time("system_usec ")?,
+            memory_peak_bytes: peak,
+            io: get("io.stat").map(|text| text.lines().filter_map(device_io).collect()),
+            dir: dir.clone(),
+        })
+    }
+
+    fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.unified.iter().chain(&self.bandwidth)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(dir) = &self.unified {
+            // What does not end stays, and the next run looks at it again.
+            let _ = wait_until_empty(dir);
+        }
+        for dir in self.dirs() {
+            let _ = remove(dir);
+        }
+    }
+}
+
+/// A new directory in the version 2 hierarchy. With `cpu` on, it must come with that controller.
+fn unified(cpu: bool) -> Result<PathBuf, String> {
+    let (mount, own) = place("cgroup2", "").ok_or("no cgroup version 2 hierarchy is mounted")?;
+    let controllers = |dir: &Path| {
+        let text = read(&dir.join("cgroup.subtree_control")).unwrap_or_default();
+        let has = |name: &str| text.split_whitespace().any(|word| word == name);
+        (!cpu || has("cpu"), ["cpu", "io", "memory"].iter().filter(|name| has(name)).count())
+    };
+    let mut parents: Vec<_> = within_limits(&own, &mount).map(|dir| (controllers(dir), dir)).collect();
+    // Stable: among equals the nearest comes first.
+    parents.sort_by_key(|(controllers, _)| std::cmp::Reverse(*controllers));
+    let mut why = "no cgroup with the cpu controller".to_owned();
+    for (_, parent) in parents.iter().filter(|((fit, _), _)| *fit || !cpu) {
+        match make_below(parent) {
+            Ok(dir) => return Ok(dir),
+            Err(error) => why = format!("{}: {error}", parent.display()),
+        }
+    }
+    Err(why)
+}
+
+/// A new directory in the version 1 hierarchy of the `cpu` controller.
+fn legacy_cpu() -> Result<PathBuf, String> {
+    let (_, own) = place("cgroup", "cpu").ok_or("no cgroup hierarchy with the cpu controller")?;
+    make_below(&own).map_err(|error| format!("{}: {error}", own.display()))
+}
+
+/// Our own cgroup and those above it, up to `mount` or to one that somebody bounded.
+fn within_limits<'a>(own: &'a Path, mount: &'a Path) -> impl Iterator<Item = &'a Path> {
+    let bounded = |dir: &Path| {
+        let set = |name: &str, free: &str| {
+            read(&dir.join(name)).is_ok_and(|text| !text.trim().is_empty() && !text.starts_with(free))
+        };
+        set("cpu.max", "max")
+            || set("memory.max", "max")
+            || set("memory.high", "max")
+            || set("cpuset.cpus", "\n")
+    };
+    let mut stopped = false;
+    own.ancestors().take_while(move |dir| {
+        let go = !stopped && dir.starts_with(mount);
+        stopped = go && bounded(dir);
+        go
+    })
+}
+
+/// Where a hierarchy is mounted, and our own cgroup in it. `option` is the controller wanted of version 1.
+fn place(kind: &str, option: &str) -> Option<(PathBuf, PathBuf)> {
+    let listed = |text: &str, name: &str| name.is_empty() || text.split(',').any(|word| word == name);
+    let mounts = read(Path::new("/proc/self/mountinfo")).ok()?;
+    // "36 35 98:0 /root /mount/point rw - type source super,options" (proc_pid_mountinfo(5)).
+    let (root, mount) = mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let fits = right.next() == Some(kind) && listed(right.nth(1)?, option);
+        let mut left = left.split(' ').skip(3);
+        fits.then_some((left.next()?, left.next()?))
+    })?;
+    let own = read(Path::new("/proc/self/cgroup")).ok()?;
+    // "0::/path" is version 2; "4:cpu,cpuacct:/path" is version 1 (cgroups(7)).
+    let path = own.lines().find_map(|line| {
+        let (number, (controllers, path)) =
+            line.split_once(':').and_then(|(a, b)| Some((a, b.split_once(':')?)))?;
+        let fits = if option.is_empty() { number == "0" } else { listed(controllers, option) };
+        fits.then_some(path)
+    })?;
+    // A path that leads out of what is mounted here ("/../x") belongs to another namespace.
+    let below = Path::new(path).strip_prefix(root).ok()?;
+    let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    plain.then(|| (PathBuf::from(mount), Path::new(mount).join(below)))
+}
+
+/// Makes a directory with a name of ours, after removing what a killed zenkai left there.
+fn make_below(parent: &Path) -> io::Result<PathBuf> {
+    remove_leftovers(parent)?;
+    let pid = getpid().as_raw_pid();
+    for number in 0..NAMES {
+        let dir = parent.join(format!("{PREFIX}{pid}-{number}"));
+        match rustix::fs::mkdir(&dir, Mode::from_raw_mode(0o755)) {
+            Err(Errno::EXIST) => {}
+            made => return Ok(made.map(|()| dir)?),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// Removes empty directories of ours whose zenkai is no more.
+fn remove_leftovers(parent: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(parent, flags, Mode::empty())?;
+    for entry in Dir::read_from(&dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy();
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        let gone =
+            owner.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        if gone {
+            // Refused while something is in it.
+            let _ = remove(&parent.join(&*name));
+        }
+    }
+    Ok(())
+}
+
+fn remove(dir: &Path) -> io::Result<()> {
+    Ok(rustix::fs::unlinkat(CWD, dir, AtFlags::REMOVEDIR)?)
+}
+
+/// Waits for `populated 0` in `cgroup.events`, whose changes poll(2) tells.
+fn wait_until_empty(dir: &Path) -> io::Result<()> {
+    let path = dir.join("cgroup.events");
+    let events = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    // One change each for the killed processes' own cgroups, which they may have made.
+    for _ in 0..64 {
+        let mut text = [0_u8; 256];
+        let length = rustix::io::pread(&events, &mut text, 0)?;
+        if text.get(..length).unwrap_or_default().starts_with(b"populated 0") {
+            return Ok(());
+        }
+        let mut waited = [PollFd::new(&events, PollFlags::PRI)];
+        match poll(&mut waited, Some(&Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 })) {
+            Ok(0) => return Err(Errno::TIMEDOUT.into()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::BUSY.into())
+}
+
+/// "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0"
+fn device_io(line: &str) -> Option<DeviceIo> {
+    let (device, counters) = line.split_once(' ')?;
+    let get = |key: &str| {
+        let mut pairs = counters.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(name, _)| *name == key)?.1.parse().ok()
+    };
+    Some(DeviceIo {
+        device: device.to_owned(),
+        read_bytes: get("rbytes")?,
+        written_bytes: get("wbytes")?,
+        reads: get("rios")?,
+        writes: get("wios")?,
+    })
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut text = Vec::new();
+    let mut chunk = [0_u8; 4096];
+    while text.len() < LARGEST {
+        match rustix::io::read(&file, &mut chunk)? {
+            0 => break,
+            length => text.extend_from_slice(chunk.get(..length).unwrap_or_default()),
+        }
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let written = rustix::io::write(&file, text.as_bytes())?;
+    if written == text.len() { Ok(()) } else { Err(Errno::IO.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_io_stat() {
+        let io = device_io("8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0").unwrap();
+        assert_eq!((io.device.as_str(), io.read_bytes, io.writes), ("8:16", 1_459_200, 353));
+        assert_eq!(device_io("8:16"), None);
+        assert_eq!(device_io("8:16 rbytes=x wbytes=1 rios=1 wios=1"), None);
+    }
+}

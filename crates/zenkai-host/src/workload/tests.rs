@@ -1,0 +1,163 @@
+use std::os::fd::AsFd;
+
+use rustix::process::Pid;
+
+use super::*;
+
+fn job(argv: &[&str]) -> Job {
+    Job {
+        argv: argv.iter().map(ToString::to_string).collect(),
+        environment: Vec::new(),
+        timeout: Some(Duration::from_secs(60)),
+        cgroup: true,
+        cpu_max: None,
+        output_limit: 1024,
+    }
+}
+
+fn ran(job: &Job) -> Ran {
+    run(job, None, &mut |_| ()).unwrap()
+}
+
+fn alive(pid: &[u8]) -> bool {
+    let pid = std::str::from_utf8(pid).unwrap().trim().parse().unwrap();
+    rustix::process::test_kill_process(Pid::from_raw(pid).unwrap()).is_ok()
+}
+
+#[test]
+fn a_command_runs_as_in_a_shell() {
+    let mut job = job(&["sh", "-c", "cat; echo $ZENKAI_TEST $#; echo err >&2; exit 3", "x", "1", "2"]);
+    job.environment.push(("ZENKAI_TEST".into(), "a b".into()));
+    let ran = ran(&job);
+    assert_eq!((ran.ended, ran.output_cut, ran.clock_step), (Ended::Exited(3), false, false));
+    assert_eq!((ran.stdout.as_slice(), ran.stderr.as_slice()), (&b"a b 2\n"[..], &b"err\n"[..]));
+    assert!(!ran.elapsed.is_zero() && ran.elapsed < Duration::from_secs(60));
+}
+
+#[test]
+fn time_and_memory_are_the_workloads() {
+    let ran = ran(&job(&["python3", "-c", "x = bytearray(100_000_000)\ns = sum(range(1_000_000))"]));
+    if ran.ended == Ended::Exited(0) {
+        assert!(ran.max_rss_bytes > 100_000_000, "{}", ran.max_rss_bytes);
+        assert!(ran.max_rss_floor_bytes < ran.max_rss_bytes && ran.max_rss_floor_bytes > 0);
+        assert!(ran.user + ran.system <= ran.elapsed * 2 && !ran.user.is_zero());
+    }
+}
+
+#[test]
+fn signals_and_timeouts_are_told_apart() {
+    assert_eq!(ran(&job(&["sh", "-c", "kill -9 $$"])).ended, Ended::Signalled(9));
+    let mut slow = job(&["sh", "-c", "trap 'echo bye; exit 7' TERM; sleep 30 & wait"]);
+    slow.timeout = Some(Duration::from_millis(300));
+    let ran = ran(&slow);
+    assert_eq!((ran.ended, ran.stdout.as_slice()), (Ended::TimedOut, &b"bye\n"[..]));
+    assert!(ran.elapsed >= Duration::from_millis(300) && ran.elapsed < Duration::from_secs(20));
+}
+
+#[test]
+fn what_does_not_listen_is_killed() {
+    let mut deaf = job(&["sh", "-c", "trap '' TERM; sleep 30"]);
+    deaf.timeout = Some(Duration::from_millis(200));
+    let ran = ran(&deaf);
+    assert_eq!(ran.ended, Ended::TimedOut);
+    assert!(ran.elapsed >= GRACE && ran.elapsed < Duration::from_secs(20));
+}
+
+#[test]
+fn an_interrupt_ends_it() {
+    let (reader, mut writer) = io::pipe().unwrap();
+    let mut seen = 0;
+    let mut started = |started: &Started| {
+        seen = started.pid;
+        io::Write::write_all(&mut writer, b"x").unwrap();
+    };
+    let ran = run(&job(&["sleep", "30"]), Some(reader.as_fd()), &mut started).unwrap();
+    assert_eq!(ran.ended, Ended::Interrupted);
+    assert!(seen > 1 && ran.elapsed < Duration::from_secs(20));
+}
+
+#[test]
+fn the_end_of_the_output_is_kept() {
+    let ran =
+        ran(&job(&["sh", "-c", "head -c 3000000 /dev/zero; echo; echo last; head -c 1024 /dev/zero >&2"]));
+    assert!(ran.output_cut && ran.stdout.ends_with(b"\0\nlast\n"));
+    assert_eq!((ran.stdout.len(), ran.stderr.len()), (1024, 1024));
+}
+
+#[test]
+fn leftovers_do_not_hold_us_and_do_not_stay() {
+    let ran = ran(&job(&["sh", "-c", "sleep 30 & echo $!"]));
+    assert!(ran.elapsed < Duration::from_secs(20));
+    // Killed, but perhaps not yet reaped by whoever has adopted it.
+    let gone = || !alive(&ran.stdout) || state(&ran.stdout).contains(") Z ");
+    let start = Instant::now();
+    while !gone() && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(gone());
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test that looks at its own process")]
+fn state(pid: &[u8]) -> String {
+    std::fs::read_to_string(format!("/proc/{}/stat", std::str::from_utf8(pid).unwrap().trim()))
+        .unwrap_or_else(|_| ") Z ".to_owned())
+}
+
+#[test]
+fn what_cannot_start_is_named() {
+    let why = |argv: &[&str]| run(&job(argv), None, &mut |_| ()).unwrap_err().to_string();
+    assert!(why(&["no-such-program"]).starts_with("no-such-program: command not found"));
+    assert_eq!(why(&["/no/such/program"]), "/no/such/program: no such file");
+    assert!(why(&["/etc/passwd"]).contains("not executable"));
+    assert_eq!(why(&[]), "no command");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("script");
+    script(&path, "#!/no/such/interpreter\n");
+    assert!(why(&[path.to_str().unwrap()]).contains("interpreter"));
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test that writes a script to run")]
+fn script(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_cgroup_counts_all_and_goes() {
+    let mut dir = None;
+    let mut started = |started: &Started| dir = started.cgroup.map(Path::to_owned);
+    // The second child is not waited for, so that only the cgroup sees its time.
+    let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let script =
+        format!("(setsid sh -c '{spin}; echo > $0/done' $0 &) ; until [ -e $0/done ]; do sleep 0.01; done");
+    let place = tempfile::tempdir().unwrap();
+    let ran = run(&job(&["sh", "-c", &script, place.path().to_str().unwrap()]), None, &mut started).unwrap();
+    match ran.cgroup {
+        Ok(used) => {
+            assert_eq!(Some(&used.dir), dir.as_ref());
+            assert!(used.user + used.system > ran.user + ran.system, "{used:?}");
+            assert!(rustix::fs::stat(&used.dir).is_err());
+            // No process has this number: it is PID_MAX_LIMIT.
+            let leftover = used.dir.with_file_name("zenkai-4194304-0");
+            rustix::fs::mkdir(&leftover, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+            self::ran(&job(&["true"]));
+            assert!(rustix::fs::stat(&leftover).is_err());
+        }
+        Err(why) => {
+            assert!(!why.is_empty());
+            eprintln!("no cgroup here: {why}");
+        }
+    }
+}
+
+#[test]
+fn bandwidth_is_limited_or_refused() {
+    let mut half = job(&["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
+    half.cpu_max = Some((20_000, 100_000));
+    match run(&half, None, &mut |_| ()) {
+        // Bursts of one period apart, five times as long as its CPU time.
+        Ok(ran) => assert!(ran.elapsed * 2 > (ran.user + ran.system) * 5, "{ran:?}"),
+        Err(why) => assert!(why.to_string().starts_with("cpu.max cannot be set"), "{why}"),
+    }
+}
