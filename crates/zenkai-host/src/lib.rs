@@ -19,6 +19,7 @@ mod query;
 mod recording;
 mod root_dir;
 
+pub mod gauges;
 pub mod probe;
 pub mod workload;
 
