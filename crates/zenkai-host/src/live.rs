@@ -7,6 +7,7 @@ mod file;
 mod instructions;
 mod ipmi;
 mod knobs;
+mod log;
 mod module;
 mod mounts;
 mod run;
@@ -17,6 +18,7 @@ mod xen;
 
 use std::{io, os::fd::OwnedFd};
 
+pub use log::{append_log, local_time};
 pub use trusted::trusted_file;
 
 use rustix::{

@@ -17,12 +17,16 @@ use crate::{Reply, Value};
 const LABEL: &str = "security.selinux";
 /// Labels are a few words; the kernel allows a page.
 const LABEL_SIZE: usize = 4096;
+/// Stands on a directory that was made for a file of ours, so that it goes with the last file in it. Only root sees
+/// and sets attributes of this class (xattr(7)).
+const MADE: &str = "trusted.zenkai-made";
 
 /// Replaces, creates or removes a text file, so that at any moment either the old or the new one is there whole.
 ///
 /// A link at the end is followed, but only along directories that root alone may change. An old file's owner, mode and
 /// label are kept; a new file gets mode 0644. A missing directory is made (0755) only where that is the custom:
-/// `/etc/tuned` and drop-in directories, whose names end in `.d`; it stays when the file goes.
+/// `/etc/tuned`, `/usr/lib/tuned` and drop-in directories, whose names end in `.d`. A directory made so goes when the
+/// last file in it is taken away; on a file system that cannot mark it as ours it stays.
 pub(super) fn set(path: &str, value: &Value) -> io::Result<()> {
     let kernels_own = ["/proc/", "/sys/", "/dev/"].iter().any(|place| path.starts_with(place));
     if kernels_own || path.split('/').any(|part| part == "..") {
@@ -41,9 +45,26 @@ pub(super) fn set(path: &str, value: &Value) -> io::Result<()> {
     match value.text() {
         Some(text) => replace(&dir, name, text, old.as_ref())?,
         None if old.is_none() => return Ok(()),
-        None => rustix::fs::unlinkat(&dir, name, AtFlags::empty())?,
+        None => {
+            rustix::fs::unlinkat(&dir, name, AtFlags::empty())?;
+            if is_made_by_us(&dir) {
+                remove_empty(parent)?;
+            }
+        }
     }
     Ok(rustix::fs::fsync(&dir)?)
+}
+
+fn is_made_by_us(dir: &OwnedFd) -> bool {
+    rustix::fs::fgetxattr(dir, MADE, &mut [0_u8; 1][..]).is_ok()
+}
+
+/// Removes the directory, unless somebody has put something into it.
+fn remove_empty(path: &str) -> io::Result<()> {
+    match rustix::fs::rmdir(path) {
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY | Errno::NOENT) => Ok(()),
+        result => Ok(result?),
+    }
 }
 
 /// Where the file really is.
@@ -69,11 +90,14 @@ fn target(path: &str) -> io::Result<String> {
 
 fn open_parent(parent: &str, value: &Value) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let custom = parent == "/etc/tuned" || parent.as_bytes().ends_with(b".d");
+    let custom = ["/etc/tuned", "/usr/lib/tuned"].contains(&parent) || parent.as_bytes().ends_with(b".d");
     match rustix::fs::open(parent, flags, Mode::empty()) {
         Err(Errno::NOENT) if custom && value.text().is_some() => {
             rustix::fs::mkdir(parent, Mode::from_raw_mode(0o755))?;
-            Ok(rustix::fs::open(parent, flags, Mode::empty())?)
+            let dir = rustix::fs::open(parent, flags, Mode::empty())?;
+            // Without the mark the directory stays in the end, which harms nobody.
+            let _ = rustix::fs::fsetxattr(&dir, MADE, b"1", XattrFlags::empty());
+            Ok(dir)
         }
         result => Ok(result?),
     }
@@ -195,6 +219,17 @@ mod tests {
         let root = dir.path().to_str().unwrap();
         set(&format!("{root}/x.d/a.conf"), &"1\n".into()).unwrap();
         assert_eq!(mode(&format!("{root}/x.d")), 0o755);
+        set(&format!("{root}/x.d/b.conf"), &"1\n".into()).unwrap();
+        set(&format!("{root}/x.d/a.conf"), &Value::Absent).unwrap();
+        assert!(fs::metadata(format!("{root}/x.d")).is_ok(), "another file is in it");
+        set(&format!("{root}/x.d/b.conf"), &Value::Absent).unwrap();
+        // Only root may mark a directory.
+        let is_root = rustix::process::geteuid().is_root();
+        assert_eq!(fs::metadata(format!("{root}/x.d")).is_err(), is_root);
+        fs::create_dir_all(format!("{root}/theirs.d")).unwrap();
+        set(&format!("{root}/theirs.d/a.conf"), &"1\n".into()).unwrap();
+        set(&format!("{root}/theirs.d/a.conf"), &Value::Absent).unwrap();
+        assert!(fs::metadata(format!("{root}/theirs.d")).is_ok(), "it was there before");
         let error = set(&format!("{root}/other/a.conf"), &"1\n".into()).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
