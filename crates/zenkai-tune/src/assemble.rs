@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zenkai_host::{Act, Query, Reply};
 
 use crate::{
-    Fault, Instance, OptionText, Scene, Want, Wish,
+    Fault, Instance, OptionText, Scene, Want, Wish, library,
     plugins::{self, Plugin, Wishes},
     profile::{
         Expanded, Expander, Functions, MainConf, OptionValue, Profile, Unit, fnmatch,
@@ -18,12 +18,43 @@ use crate::{
 ///
 /// Functions in the values are called now. `conf` says what stands for uname and `/proc/cpuinfo`, and where scripts lie.
 pub fn wishes(scene: &Scene, profile: &Profile, conf: &MainConf, functions: Functions<'_>) -> Vec<Wish> {
+    assemble(scene, profile, conf, functions).wishes
+}
+
+/// A unit that is used on this machine, with the devices that are its own.
+#[derive(Clone)]
+pub struct Assigned {
+    /// The unit's name.
+    pub unit: String,
+    /// Its plugin.
+    pub plugin: &'static Plugin,
+    /// The devices; none where the plugin has no devices, or no free one matches.
+    pub devices: Vec<String>,
+}
+
+/// Which units of the profile are used on this machine, and whose device is whose.
+pub fn assigned(
+    scene: &Scene,
+    profile: &Profile,
+    conf: &MainConf,
+    functions: Functions<'_>,
+) -> Vec<Assigned> {
+    assemble(scene, profile, conf, functions).assigned
+}
+
+fn assemble<'a>(
+    scene: &'a Scene<'a>,
+    profile: &'a Profile,
+    conf: &'a MainConf,
+    functions: Functions<'a>,
+) -> Assembly<'a> {
     let mut assembly = Assembly {
         scene,
         conf,
         expander: Expander::of(profile, functions),
         variables: variables(profile),
         taken: BTreeMap::new(),
+        assigned: Vec::new(),
         wishes: Vec::new(),
     };
     let mut units: Vec<&Unit> = profile.units.iter().collect();
@@ -33,7 +64,8 @@ pub fn wishes(scene: &Scene, profile: &Profile, conf: &MainConf, functions: Func
             assembly.wishes.push(unit_wish(unit, obstacle));
         }
     }
-    assembly.wishes
+    library::provide(scene, &mut assembly.wishes);
+    assembly
 }
 
 /// Why a unit or an option is not used.
@@ -61,6 +93,7 @@ struct Assembly<'a> {
     variables: Vec<(String, String)>,
     /// The devices that a unit has already, for each plugin.
     taken: BTreeMap<&'static str, BTreeSet<String>>,
+    assigned: Vec<Assigned>,
     wishes: Vec<Wish>,
 }
 
@@ -73,9 +106,12 @@ impl Assembly<'_> {
         self.is_meant(unit)?;
         let plugin = plugins::find(&unit.plugin).ok_or_else(|| unknown_plugin(&unit.plugin))?;
         let devices = match plugin.devices {
-            Some(list) => self.devices(unit, plugin, &list(self.scene))?,
-            None => Vec::new(),
+            Some(list) => self.devices(unit, plugin, &list(self.scene)),
+            None => Ok(Vec::new()),
         };
+        let own = devices.as_ref().map(Vec::clone).unwrap_or_default();
+        self.assigned.push(Assigned { unit: unit.name.clone(), plugin, devices: own });
+        let devices = devices?;
         let mut usable = Vec::new();
         let mut obstacles = Vec::new();
         for (name, value) in &unit.options {

@@ -3,6 +3,7 @@
 
 mod assemble;
 mod couplings;
+mod library;
 mod plan;
 mod scene;
 mod setting;
@@ -12,7 +13,7 @@ pub mod plugins;
 pub mod profile;
 pub mod transaction;
 
-pub use assemble::{nearest, wishes};
+pub use assemble::{Assigned, assigned, nearest, wishes};
 pub use plan::{Plan, State, Step, same};
 pub use scene::{Instance, OptionText, Scene};
 pub use setting::Setting;
