@@ -121,7 +121,15 @@ fn beside_tuned(steps: &mut Vec<Step>) {
             return Ok(Outcome::Skipped("tuned is not there; see the step that fetches it".to_owned()));
         }
         let mut test = cargo(&["test", "--package", "zenkai", "--test", "it", "--"]);
-        test.args(["real_tuned::", "killed::", "--ignored", "--test-threads=1", "--nocapture"]);
+        test.args([
+            "real_tuned::",
+            "killed::",
+            "fixes::",
+            "state_dir::",
+            "--ignored",
+            "--test-threads=1",
+            "--nocapture",
+        ]);
         passed(test.env("ZENKAI_BIN", release_binary()?).env("ZENKAI_TUNED", tuned))
     });
 }

@@ -67,7 +67,7 @@ fn finding(reported: &Reported) -> Block {
     let mut fields = vec![Field { label: "evidence", lines: evidence(finding) }];
     fields.push(Field { label: "effect", lines: vec![(*effect).to_owned()] });
     if finding.remedy != Remedy::None {
-        fields.push(Field { label: "fix", lines: remedy(&finding.remedy) });
+        fields.push(Field { label: "fix", lines: remedy(check, &finding.remedy) });
         fields.push(Field { label: "risk", lines: vec![(*risk).to_owned()] });
     }
     fields.push(Field { label: "source", lines: vec![(*source).to_owned()] });
@@ -91,7 +91,7 @@ fn evidence(finding: &Finding) -> Vec<String> {
     lines
 }
 
-fn remedy(remedy: &Remedy) -> Vec<String> {
+fn remedy(check: &str, remedy: &Remedy) -> Vec<String> {
     match remedy {
         Remedy::Set(settings) => {
             let mut lines: Vec<String> =
@@ -99,6 +99,7 @@ fn remedy(remedy: &Remedy) -> Vec<String> {
             if settings.len() > SETTINGS_SHOWN {
                 lines.push(format!("and {} more alike", settings.len() - SETTINGS_SHOWN));
             }
+            lines.push(format!("or: zenkai doctor --fix {check}"));
             lines
         }
         Remedy::Do(text) => vec![text.clone()],

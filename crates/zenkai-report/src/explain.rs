@@ -13,6 +13,13 @@ pub fn explain(check: &Check) -> Vec<Block> {
             vec!["check".into(), check.id.into()],
             vec!["subsystem".into(), check.subsystem.to_string()],
             vec!["impact".into(), format!("{}: {}", check.impact, check.effect)],
+            vec![
+                "fix".into(),
+                format!(
+                    "zenkai doctor --fix {}, where the doctor names a setting; zenkai undo takes it back",
+                    check.id
+                ),
+            ],
         ]),
     ]
 }

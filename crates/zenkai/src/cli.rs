@@ -7,6 +7,7 @@ mod doctor;
 mod error;
 mod explain;
 mod facts;
+mod fix;
 mod history;
 mod host;
 mod output;
@@ -30,6 +31,12 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Tell why this machine is not at full speed, with the evidence
+    ///
+    /// Exit code: 0 nothing found, 1 findings, 2 usage, 3 nothing found but parts unreadable for lack of permission.
+    ///
+    /// With --fix: 0 fixed, or there was nothing to fix; 1 a finding is left that zenkai cannot set; 3 a check could not
+    /// be judged; 4 something was refused and everything was put back (with --keep-going: the rest was kept); 5
+    /// something could not be put back; 77 not root.
     Doctor(doctor::Args),
     /// Show what is known of this machine
     Facts(facts::Args),

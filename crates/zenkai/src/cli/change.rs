@@ -215,7 +215,7 @@ pub(super) fn tell(
     Ok(exit(report))
 }
 
-fn exit(report: &Report) -> Exit {
+pub(super) fn exit(report: &Report) -> Exit {
     if report.rows.iter().any(|row| matches!(row.fate, Fate::NotRestored { .. })) {
         return Exit::NotRestored;
     }

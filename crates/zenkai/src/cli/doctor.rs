@@ -4,23 +4,23 @@ use std::{io::Write, path::PathBuf};
 
 use anyhow::anyhow;
 use zenkai_diagnose::{Context, Diagnosis, Impact, Policy, Selection, Workload, diagnose};
+use zenkai_facts::Facts;
+use zenkai_host::Host;
 use zenkai_report::Detail;
 
-use super::{CommandError, Exit, host::HostArgs, output};
+use super::{CommandError, Exit, fix, fix::FixArgs, host::HostArgs, output};
 
 /// Where a site keeps its policy.
 const POLICY_PATH: &str = "/etc/zenkai/policy.toml";
 
 /// Tell why this machine is not at full speed, with the evidence.
-///
-/// Exit code: 0 nothing found, 1 findings, 2 usage, 3 nothing found but parts unreadable for lack of permission.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    host: HostArgs,
+    pub(super) host: HostArgs,
     /// Write JSON (schema zenkai.doctor/1)
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     /// What the machine is for; some settings are right for one work and wrong for another
     #[arg(long, value_name = "WORK")]
     workload: Option<Workload>,
@@ -32,13 +32,15 @@ pub(super) struct Args {
     min_impact: Option<Impact>,
     /// First load the machine for about three seconds and measure what it really does
     #[arg(long, conflicts_with_all = ["capture", "root"])]
-    probe: bool,
+    pub(super) probe: bool,
     /// Also list every check that passed or does not apply
     #[arg(long)]
     all: bool,
     /// Checks this site accepts or sees differently [default: /etc/zenkai/policy.toml]
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) fixing: FixArgs,
 }
 
 fn parse_impact(word: &str) -> Result<Impact, String> {
@@ -49,16 +51,17 @@ fn parse_impact(word: &str) -> Result<Impact, String> {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
+    if !args.fixing.fix.is_empty() {
+        return fix::run(args, out, err);
+    }
     if let Some(unknown) = args.only.iter().find(|name| !Selection::knows(name)) {
         return Err(CommandError::usage(anyhow!("no check or subsystem is called `{unknown}`"))
             .hint("`zenkai checks` lists them"));
     }
-    let policy = policy(args)?;
     let host = args.host.open_probed(args.probe, err)?;
-    let facts = zenkai_facts::observe(&*host);
-    let context = Context { workload: args.workload };
     let selection = Selection { only: args.only.clone(), min_impact: args.min_impact };
-    let diagnosis = diagnose(&facts, context, &policy, &selection);
+    let (facts, diagnosis) = look(args, &*host, &selection)?;
+    let context = Context { workload: args.workload };
     if args.json {
         output::write_json(out, &zenkai_report::doctor_json(&facts, &diagnosis, context)?)?;
     } else {
@@ -66,6 +69,18 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         output::write_blocks(out, &zenkai_report::doctor(&facts, &diagnosis, detail))?;
     }
     Ok(exit(&diagnosis))
+}
+
+/// Looks at the machine with the workload and the policy of this command line.
+pub(super) fn look(
+    args: &Args,
+    host: &dyn Host,
+    selection: &Selection,
+) -> Result<(Facts, Diagnosis), CommandError> {
+    let policy = policy(args)?;
+    let facts = zenkai_facts::observe(host);
+    let diagnosis = diagnose(&facts, Context { workload: args.workload }, &policy, selection);
+    Ok((facts, diagnosis))
 }
 
 fn exit(diagnosis: &Diagnosis) -> Exit {
