@@ -1,5 +1,6 @@
 //! The machine we run on.
 
+mod ata;
 mod device_mapper;
 mod ethtool;
 mod ethtool_set;

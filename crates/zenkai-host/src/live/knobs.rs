@@ -7,7 +7,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LiveHost, ethtool_set, file, module, mounts, service, task, xen};
+use super::{LiveHost, ata, ethtool_set, file, module, mounts, service, task, xen};
 use crate::{Knob, Reply, Value, derived};
 
 /// The value of a knob that is no file.
@@ -17,11 +17,12 @@ pub(super) fn value(knob: &Knob) -> io::Result<Reply> {
         Knob::Module(name) => module::value(name),
         Knob::Xen(name) => xen::value(name),
         Knob::Barriers(point) => mounts::value(point),
+        Knob::Disk { device, parameter } => ata::value(device, *parameter),
         Knob::Directory(path) => file::directory(path),
         Knob::Ethtool { .. } | Knob::Task { .. } | Knob::Service(_) | Knob::ServiceEnabled(_) => {
             derived_text(knob)
         }
-        _ => Err(Errno::OPNOTSUPP.into()),
+        Knob::KernelArgument(_) => Err(Errno::OPNOTSUPP.into()),
     }
 }
 
@@ -44,12 +45,13 @@ pub(super) fn set(knob: &Knob, value: &Value) -> io::Result<()> {
         Knob::Module(name) => module::set(name, value),
         Knob::Xen(name) => xen::set(name, value),
         Knob::Barriers(point) => mounts::set(point, value),
+        Knob::Disk { device, parameter } => ata::set(device, *parameter, value),
         Knob::Directory(path) => file::set_directory(path, value),
         Knob::Ethtool { device, request } => ethtool_set::set(device, *request, text(value)?),
         Knob::Task { tid, start_ticks, parameter } => task::set(*tid, *start_ticks, *parameter, text(value)?),
         Knob::Service(name) => service::set(name, value),
         Knob::ServiceEnabled(name) => service::set_enabled(name, value),
-        _ => Err(Errno::OPNOTSUPP.into()),
+        Knob::KernelArgument(_) => Err(Errno::OPNOTSUPP.into()),
     }
 }
 
