@@ -214,6 +214,16 @@ mod tests {
             ("(?i)ABC", "abc", true),
             ("(?P<n>a)(?P=n)", "aa", true),
             ("", "", true),
+            (r"^\w+$", "größe", true),
+            (r"\bé", "l é", true),
+            (r"\bé", "lé", false),
+            (r"\W", "é", false),
+            (r"^\d\s$", "٣\u{a0}", true),
+            ("(?i)GRÖSSE", "größe", false),
+            ("(?i)ÉTÉ", "été", true),
+            ("^.$", "é", true),
+            ("^[^a]$", "é", true),
+            ("[à-ý]", "é", true),
         ] {
             assert_eq!(found(pattern, text), wanted, "{pattern:?} in {text:?}");
         }
