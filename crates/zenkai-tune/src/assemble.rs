@@ -123,6 +123,7 @@ impl Assembly<'_> {
         let instance = Instance {
             name: unit.name.clone(),
             plugin: unit.plugin.clone(),
+            origin: unit.origin.clone(),
             devices,
             options: usable,
             variables: self.variables.clone(),

@@ -12,7 +12,7 @@ fn lines(host: FakeHost, text: &str) -> String {
     let conf = MainConf::read(&host).unwrap();
     let library = Library::new(&host, conf.profile_directories.clone());
     let profile = library.load(&["p".to_owned()], None, &functions).unwrap();
-    let scene = Scene { host: &host, reapply_sysctl: true };
+    let scene = Scene::new(&host, true);
     let plan = Plan::new(&host, wishes(&scene, &profile, &conf, functions));
     let line = |step: &crate::Step| {
         let what = match &step.state {
@@ -83,7 +83,7 @@ fn properties_of_a_device_as_udev_has_them() {
         ("/run/udev/data/b8:0", "S:disk/by-id/x\nE:ID_BUS=ata\nE:ID_MODEL=Fast=1\n"),
     ])
     .link("/sys/block/sda", "/sys/devices/pci0/block/sda");
-    let scene = Scene { host: &host, reapply_sysctl: true };
+    let scene = Scene::new(&host, true);
     assert_eq!(
         udev_properties(&scene, "disk", "sda"),
         "DEVNAME=/dev/sda\nDEVPATH=/devices/pci0/block/sda\nDEVTYPE=disk\nID_BUS=ata\nID_MODEL=Fast=1\nMAJOR=8\n\

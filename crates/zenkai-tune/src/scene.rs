@@ -1,9 +1,11 @@
 //! What a plugin may look at while it plans.
 
-use zenkai_facts::CpuSet;
-use zenkai_host::Host;
+use std::{io, sync::LazyLock};
 
-use crate::profile::Origin;
+use zenkai_facts::CpuSet;
+use zenkai_host::{Host, Knob, Value, value};
+
+use crate::{profile::Origin, transaction::Held};
 
 /// The machine a plan is made for. Plugins read only what they need: a whole look at the machine costs more than
 /// applying a profile.
@@ -13,9 +15,26 @@ pub struct Scene<'s> {
     pub host: &'s dyn Host,
     /// Whether sysctls that `sysctl.d` sets keep those values (`reapply_sysctl` in `tuned-main.conf`).
     pub reapply_sysctl: bool,
+    /// What the profile in force holds on this machine.
+    pub held: &'s Held,
+}
+
+static NOTHING: LazyLock<Held> = LazyLock::new(Held::default);
+
+impl<'s> Scene<'s> {
+    /// A machine on which no profile is in force.
+    pub fn new(host: &'s dyn Host, reapply_sysctl: bool) -> Self {
+        Self { host, reapply_sysctl, held: &NOTHING }
+    }
 }
 
 impl Scene<'_> {
+    /// What the knob showed before the profile in force, which the next one takes the place of: what depends on a value
+    /// that is there (`>4096`, a factor, an intersection) starts from this.
+    pub fn before(&self, knob: &Knob) -> io::Result<Value> {
+        Ok(self.held.before(knob, value(self.host, knob)?))
+    }
+
     /// The file's content as text without white space around it, or `None`.
     pub fn text(&self, path: &str) -> Option<String> {
         let bytes = self.host.read(path).ok()?;
@@ -48,6 +67,8 @@ pub struct Instance {
     pub name: String,
     /// The plugin.
     pub plugin: String,
+    /// Where the unit begins.
+    pub origin: Origin,
     /// The devices that are this instance's own.
     pub devices: Vec<String>,
     /// The options in the order of the profile.
@@ -62,6 +83,11 @@ impl Instance {
     /// The option's expanded value.
     pub fn option(&self, name: &str) -> Option<&OptionText> {
         self.options.iter().find(|option| option.name == name)
+    }
+
+    /// Stands for the unit as a whole, where a plugin wants something that no option asks for.
+    pub fn unit_option(&self) -> OptionText {
+        OptionText { name: String::new(), value: String::new(), origin: self.origin.clone() }
     }
 }
 

@@ -134,8 +134,7 @@ fn file(disk: &str) -> Knob {
     Knob::Attribute(format!("/sys/block/{disk}/queue/read_ahead_kb"))
 }
 
-/// The factor is for what is there now: planning again after it was applied multiplies again, so this one option can be
-/// neither verified nor applied twice.
+/// The factor is for what was there before the profile in force, so that it counts once however often it is planned.
 fn multiply(scene: &Scene, option: &OptionText, disk: &str, wishes: &mut Wishes) {
     let factor =
         option.value.trim().parse::<f64>().ok().filter(|factor| (0.0..=1_000_000.0).contains(factor));
@@ -144,12 +143,12 @@ fn multiply(scene: &Scene, option: &OptionText, disk: &str, wishes: &mut Wishes)
         wishes.cannot(option, disk, Fault::Profile, why);
         return;
     };
-    let now = zenkai_host::value(scene.host, &file(disk)).ok();
-    let Some(now) = now.and_then(|value| value.text()?.parse::<u32>().ok()) else {
+    let before = scene.before(&file(disk)).ok();
+    let Some(before) = before.and_then(|value| value.text()?.parse::<u32>().ok()) else {
         wishes.cannot(option, disk, Fault::Machine, "the disk has no read-ahead");
         return;
     };
-    let text = format!("{:.0}", (f64::from(now) * factor).floor());
+    let text = format!("{:.0}", (f64::from(before) * factor).floor());
     wishes.set(option, disk, file(disk), text);
 }
 

@@ -93,12 +93,16 @@ pub(super) fn one(
     intersect: bool,
     wishes: &mut Wishes,
 ) {
-    let path = format!("/proc/irq/{number}/smp_affinity_list");
+    let knob = Knob::Attribute(format!("/proc/irq/{number}/smp_affinity_list"));
     let device = format!("irq{number}");
-    let shown = scene.text(&path).and_then(|text| text.parse().ok());
-    let to = if intersect { kept(shown.as_ref(), cpus) } else { cpus.clone() };
+    let to = if intersect {
+        let before = scene.before(&knob).ok().and_then(|value| value.text()?.parse().ok());
+        kept(before.as_ref(), cpus)
+    } else {
+        cpus.clone()
+    };
     // The kernel refuses CPUs that are all offline, and shows those that are not.
-    wishes.set(option, &device, Knob::Attribute(path), to.to_string()).risk = Some(RISK.to_owned());
+    wishes.set(option, &device, knob, to.to_string()).risk = Some(RISK.to_owned());
 }
 
 /// The same for interrupts to come.
@@ -109,10 +113,13 @@ pub(super) fn default_to(
     intersect: bool,
     wishes: &mut Wishes,
 ) {
-    let shown = scene.text(DEFAULT).unwrap_or_default();
-    let now = CpuSet::from_mask(&shown).ok();
-    let to = if intersect { kept(now.as_ref(), cpus) } else { cpus.clone() };
-    wishes.set(option, "DEFAULT", Knob::Attribute(DEFAULT.to_owned()), mask_like(&to, &shown));
+    let knob = Knob::Attribute(DEFAULT.to_owned());
+    let before = scene.before(&knob).ok();
+    let before = before.as_ref().and_then(|value| value.text()).unwrap_or_default();
+    let mask = CpuSet::from_mask(before).ok();
+    let to = if intersect { kept(mask.as_ref(), cpus) } else { cpus.clone() };
+    let to = mask_like(&to, before);
+    wishes.set(option, "DEFAULT", knob, to);
 }
 
 /// What stays of the CPUs when only `allowed` may be used; all of `allowed` if nothing would.

@@ -23,7 +23,7 @@ mod sysctl;
 mod sysfs;
 mod systemd;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod uncore;
 mod usb;
 mod video;

@@ -1,7 +1,7 @@
 //! `rtentsk`: keeps the kernel from patching itself when time stamping of packets is switched on.
 
 use super::{OptionSpec, Plugin, Wishes};
-use crate::{Hold, Instance, OptionText, Scene, profile::Origin};
+use crate::{Hold, Instance, Scene};
 
 pub(super) static PLUGIN: Plugin = Plugin {
     name: "rtentsk",
@@ -15,13 +15,7 @@ const NONE: &[OptionSpec] = &[];
 
 /// `net_enable_timestamp()` flips a static key, which interrupts every CPU once: the socket keeps it flipped.
 fn plan(_: &Scene, instance: &Instance, wishes: &mut Wishes) {
-    // A unit without options has no line of its own that we could name.
-    let unit = OptionText {
-        name: String::new(),
-        value: String::new(),
-        origin: Origin::Line { file: format!("[{}]", instance.name), line: 1 },
-    };
-    wishes.hold(instance.options.first().unwrap_or(&unit), "", Hold::Timestamping);
+    wishes.hold(&instance.unit_option(), "", Hold::Timestamping);
 }
 
 #[cfg(test)]

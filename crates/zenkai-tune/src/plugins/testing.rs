@@ -2,12 +2,14 @@
 
 use zenkai_host::{FakeHost, Value};
 
-use crate::{Instance, OptionText, Plan, Scene, State, Want, profile::Origin};
+use crate::{Instance, OptionText, Plan, Scene, State, Want, profile::Origin, transaction::Held};
 
 /// One plugin and a fake machine.
 pub(crate) struct Bench {
     plugin: &'static super::Plugin,
     pub(crate) host: FakeHost,
+    /// What the profile in force holds.
+    pub(crate) held: Held,
 }
 
 impl Bench {
@@ -18,19 +20,23 @@ impl Bench {
 
     /// The plugin of this name on this machine.
     pub(crate) fn on(plugin: &str, host: FakeHost) -> Self {
-        Self { plugin: super::find(plugin).expect("a plugin of this name"), host }
+        Self { plugin: super::find(plugin).expect("a plugin of this name"), host, held: Held::default() }
+    }
+
+    fn scene(&self) -> Scene<'_> {
+        Scene { held: &self.held, ..Scene::new(&self.host, true) }
     }
 
     /// The plan for these options on all devices of the plugin.
     pub(crate) fn plan(&self, options: &[(&str, &str)]) -> Plan {
-        let scene = Scene { host: &self.host, reapply_sysctl: true };
+        let scene = self.scene();
         let devices = self.plugin.devices.map(|list| list(&scene)).unwrap_or_default();
         self.plan_for(&devices, options)
     }
 
     /// The plan for these options on these devices.
     pub(crate) fn plan_for(&self, devices: &[String], options: &[(&str, &str)]) -> Plan {
-        let scene = Scene { host: &self.host, reapply_sysctl: true };
+        let scene = self.scene();
         let option = |(line, (name, value)): (usize, &(&str, &str))| {
             assert!(self.plugin.has_option(name), "{} has no option {name}", self.plugin.name);
             OptionText {
@@ -42,6 +48,7 @@ impl Bench {
         let instance = Instance {
             name: self.plugin.name.to_owned(),
             plugin: self.plugin.name.to_owned(),
+            origin: Origin::Line { file: "test".into(), line: 1 },
             devices: devices.to_vec(),
             options: options.iter().enumerate().map(option).collect(),
             variables: vec![("x".into(), "1".into())],

@@ -1,6 +1,6 @@
 //! Where plugins put what they want.
 
-use zenkai_host::{Act, Knob, Value, value};
+use zenkai_host::{Act, Knob, Value};
 
 use crate::{Fault, Hold, Instance, OptionText, Scene, Want, When, Wish};
 
@@ -42,7 +42,8 @@ impl<'i> Wishes<'i> {
         self.want(option, device, Want::Set { knob, to: to.into(), when: When::Now })
     }
 
-    /// The option's value on this knob; `>V` only when V is larger than what is there, `<V` only when it is smaller.
+    /// The option's value on this knob; `>V` only when V is larger than what was there before the profile in force,
+    /// `<V` only when it is smaller.
     /// Where the knob's value is not known, V is taken as it is, as tuned does. Text that is no number is refused.
     pub fn set_modified(
         &mut self,
@@ -67,8 +68,7 @@ impl<'i> Wishes<'i> {
                 format!("`{asked}` compares with no whole number"),
             );
         };
-        let current =
-            value(scene.host, &knob).ok().and_then(|value| value.text()?.trim().parse::<i64>().ok());
+        let current = scene.before(&knob).ok().and_then(|value| value.text()?.trim().parse::<i64>().ok());
         match current {
             Some(current) if upwards && current >= wanted => {
                 self.want(option, device, Want::Leave(format!("{knob} is {current}, not below {wanted}")))

@@ -2,6 +2,7 @@
 //! disk before the first knob is turned.
 
 mod error;
+mod held;
 mod journal;
 mod prepare;
 mod run;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use zenkai_host::{Host, Knob, TunableHost, Value, value};
 
 pub use error::TransactionError;
+pub use held::Held;
 pub use journal::{End, Kind};
 pub use store::Store;
 

@@ -147,7 +147,7 @@ pub(super) fn fill_undo(
 }
 
 /// What is held: by the active profile, and by what could not be put back since.
-fn held_now(active: Option<&Journal>, stuck: Vec<Kept>, boot_id: &str) -> Vec<Kept> {
+pub(super) fn held_now(active: Option<&Journal>, stuck: Vec<Kept>, boot_id: &str) -> Vec<Kept> {
     let mut held = active.map(|active| held(active, boot_id)).unwrap_or_default();
     for stuck in stuck {
         match held.iter_mut().find(|kept| kept.knob == stuck.knob) {

@@ -12,6 +12,7 @@ use super::*;
 use crate::{Want, When, Wish, profile::Origin};
 
 mod acts;
+mod held;
 mod random;
 mod recovery;
 mod trial;

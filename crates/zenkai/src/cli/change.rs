@@ -11,7 +11,7 @@ use zenkai_report::Block;
 use zenkai_tune::{
     Plan, Want, When, Wish,
     profile::{Commands, Mode, Origin, Profile, State, is_name},
-    transaction::{End, Fate, Kind, Report, Request, Session, Store, TransactionError},
+    transaction::{End, Fate, Held, Kind, Report, Request, Session, Store, TransactionError},
 };
 
 use super::{CommandError, Exit, output, profile::Tuned};
@@ -55,7 +55,7 @@ pub(super) fn apply(
     err: &mut dyn Write,
 ) -> Result<Exit, CommandError> {
     if args.dry_run {
-        let tuned = Tuned::open(&LiveHost).map_err(CommandError::usage)?;
+        let tuned = Tuned::open_live()?;
         let profile = tuned.load(&args.names).map_err(|error| tuned.failure(error))?;
         let plan = tuned.plan(&profile);
         if args.json {
@@ -78,7 +78,7 @@ pub(super) fn switch(
     err: &mut dyn Write,
 ) -> Result<(Plan, Report), CommandError> {
     changing(err, |session| {
-        let mut tuned = Tuned::open(&LiveHost).map_err(CommandError::usage)?;
+        let mut tuned = Tuned::open_live()?;
         let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
         trusted(&profile)?;
         // Only now may functions of the profile run programs: nobody but root wrote them.
@@ -149,11 +149,25 @@ pub(super) fn changing<T>(
     work(&session)
 }
 
+/// Whether there are journals that we may read.
+fn has_journals() -> bool {
+    let journals = format!("{}/transactions", Store::DEFAULT);
+    is_root() && LiveHost.list(&journals).is_ok_and(|entries| !entries.is_empty())
+}
+
+/// What the profile in force holds on this machine. Without root that cannot be known, and a plan is made for the
+/// machine as it is.
+pub(super) fn held() -> Result<Held, CommandError> {
+    if !has_journals() {
+        return Ok(Held::default());
+    }
+    Ok(Held::read(&LiveHost, &Store::open(Store::DEFAULT)?)?)
+}
+
 /// What an earlier run left open is settled at the start of every command. Nothing is done where nothing was ever
 /// changed, without root, or while another zenkai is at work.
 pub(super) fn recover(err: &mut dyn Write) {
-    let journals = format!("{}/transactions", Store::DEFAULT);
-    if !is_root() || !LiveHost.list(&journals).is_ok_and(|entries| !entries.is_empty()) {
+    if !has_journals() {
         return;
     }
     let begun = Store::open(Store::DEFAULT).and_then(|store| {

@@ -4,11 +4,12 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use clap::Subcommand;
-use zenkai_host::Host;
+use zenkai_host::{Host, LiveHost};
 use zenkai_report::Verdict;
 use zenkai_tune::{
     Plan, Scene, Wish, nearest,
     profile::{Choice, Commands, Functions, Library, MainConf, Profile, ProfileError, State, recommend},
+    transaction::Held,
     wishes,
 };
 
@@ -108,13 +109,26 @@ pub(super) struct Tuned<'h> {
     pub(super) conf: MainConf,
     pub(super) library: Library<'h>,
     pub(super) state: State,
+    /// What the profile in force holds, where this is the machine that we run on.
+    pub(super) held: Held,
 }
 
 impl<'h> Tuned<'h> {
     pub(super) fn open(host: &'h dyn Host) -> Result<Self, ProfileError> {
         let conf = MainConf::read(host)?;
         let library = Library::new(host, conf.profile_directories.clone());
-        Ok(Self { host, commands: None, library, state: State::read(host)?, conf })
+        Ok(Self { host, commands: None, library, state: State::read(host)?, held: Held::default(), conf })
+    }
+
+    /// The machine that we run on, with what the profile in force holds.
+    pub(super) fn open_live() -> Result<Tuned<'static>, CommandError> {
+        let tuned = Tuned::open(&LiveHost).map_err(CommandError::usage)?;
+        Ok(Tuned { held: change::held()?, ..tuned })
+    }
+
+    /// The machine that these arguments name.
+    fn open_for_plan(host: &'h dyn Host, args: &HostArgs) -> Result<Self, CommandError> {
+        if args.is_live() { Self::open_live() } else { Self::open(host).map_err(CommandError::usage) }
     }
 
     fn functions(&self) -> Functions<'h> {
@@ -127,7 +141,7 @@ impl<'h> Tuned<'h> {
     }
 
     pub(super) fn wishes(&self, profile: &Profile) -> Vec<Wish> {
-        let scene = Scene { host: self.host, reapply_sysctl: self.conf.reapply_sysctl };
+        let scene = Scene { held: &self.held, ..Scene::new(self.host, self.conf.reapply_sysctl) };
         wishes(&scene, profile, &self.conf, self.functions())
     }
 
@@ -187,7 +201,7 @@ fn show(args: &Named, out: &mut dyn Write) -> Result<Exit, CommandError> {
 fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
     let Named { names, common } = &args.named;
     let host = common.host.open()?;
-    let tuned = Tuned::open(&*host).map_err(CommandError::usage)?;
+    let tuned = Tuned::open_for_plan(&*host, &common.host)?;
     let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
     let plan = tuned.plan(&profile);
     if common.json {
@@ -203,7 +217,7 @@ fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
 
 fn verify(args: &VerifyArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
     let host = args.common.host.open()?;
-    let tuned = Tuned::open(&*host).map_err(CommandError::usage)?;
+    let tuned = Tuned::open_for_plan(&*host, &args.common.host)?;
     let names = if args.names.is_empty() {
         let chosen = tuned.chosen().map_err(CommandError::usage)?;
         chosen.ok_or_else(|| CommandError::usage(anyhow!("no profile is chosen")).hint("name one"))?

@@ -234,7 +234,7 @@ fn a_remedy_takes_the_place_of_a_value() {
     let host = debian()
         .file("/etc/default/grub", "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet idle=poll\"\n")
         .file("/boot/grub/grub.cfg", "menuentry a {\nlinux /k ro idle=poll\n}\n");
-    let scene = Scene { host: &host, reapply_sysctl: true };
+    let scene = Scene::new(&host, true);
     let texts = |value: &str| -> Vec<String> {
         kernel_argument_wishes(&scene, &[("idle".into(), value.into())])
             .into_iter()

@@ -98,7 +98,8 @@ fn one(scene: &Scene, option: &OptionText, name: &str, device: &str, wishes: &mu
         _ => return,
     };
     let knob = Knob::Ethtool { device: device.to_owned(), request };
-    let shown = zenkai_host::value(scene.host, &knob);
+    // Parameters that are not named keep what they had before the profile in force.
+    let shown = scene.before(&knob);
     let Some(text) = shown.as_ref().ok().and_then(|shown| shown.text()) else {
         // The plan says why it cannot be read.
         wishes.set(option, device, knob, option.value.trim());

@@ -29,6 +29,12 @@ struct Task {
     command: String,
 }
 
+impl Task {
+    fn knob(&self, parameter: TaskParameter) -> Knob {
+        Knob::Task { tid: self.tid, start_ticks: self.start_ticks, parameter }
+    }
+}
+
 /// What the profile wants of a task, and the option that says so.
 #[derive(Default)]
 struct Wanted<'o> {
@@ -68,14 +74,13 @@ pub(super) fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     }
     for (at, wanted) in wanted {
         let Some(task) = tasks.get(at) else { continue };
-        let knob = |parameter| Knob::Task { tid: task.tid, start_ticks: task.start_ticks, parameter };
         if let Some((option, policy)) = wanted.policy {
-            wishes.set(option, &task.name, knob(TaskParameter::Policy), policy);
+            wishes.set(option, &task.name, task.knob(TaskParameter::Policy), policy);
         }
         if let Some((option, cpus)) = wanted.cpus {
             let in_group = option.value.split(':').nth(3).is_some_and(|cpus| cpus.contains("cgroup."))
                 || instance.option("cgroup_for_isolated_cores").is_some();
-            wishes.set(option, &task.name, knob(TaskParameter::Affinity), cpus.to_string()).risk =
+            wishes.set(option, &task.name, task.knob(TaskParameter::Affinity), cpus.to_string()).risk =
                 in_group.then(|| "the task gets the group's CPUs and is not moved into the group".to_owned());
         }
     }
@@ -123,8 +128,8 @@ fn isolate<'o>(
         {
             continue;
         }
-        let Some(now) = affinity(scene, task.tid) else { continue };
-        wanted.entry(at).or_default().cpus = Some((option, irq::kept(Some(&now), allowed)));
+        let Some(before) = affinity(scene, task) else { continue };
+        wanted.entry(at).or_default().cpus = Some((option, irq::kept(Some(&before), allowed)));
     }
     if flag(instance, "irq_process", true) {
         for number in irq::numbers(scene) {
@@ -147,9 +152,11 @@ fn isolate<'o>(
     }
 }
 
-fn affinity(scene: &Scene, tid: u32) -> Option<CpuSet> {
-    let status = scene.text(&format!("/proc/{tid}/status"))?;
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
+/// The CPUs that the task could use before the profile in force.
+fn affinity(scene: &Scene, task: &Task) -> Option<CpuSet> {
+    let status = scene.text(&format!("/proc/{}/status", task.tid))?;
+    let now = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim();
+    scene.held.before(&task.knob(TaskParameter::Affinity), now.into()).text()?.parse().ok()
 }
 
 /// Regular expressions joined by `;` (`\;` is one itself). An error is told as a wish.
