@@ -3,5 +3,6 @@
 //! This crate knows nothing of profiles: whatever is compared hides behind an arm that can be entered and left.
 
 pub mod experiment;
+pub mod metric;
 pub mod sampler;
 pub mod statistics;
