@@ -4,5 +4,6 @@
 
 pub mod experiment;
 pub mod metric;
+pub mod explain;
 pub mod sampler;
 pub mod statistics;

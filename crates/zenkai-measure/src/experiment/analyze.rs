@@ -78,14 +78,22 @@ pub fn analyze(plan: &Plan, trials: &[Trial]) -> Result<Vec<Comparison>, Analyze
     }
     let blocks = settled_blocks(plan, trials)?;
     let compare = |arm: usize| {
-        let of_two: Vec<&Trial> =
-            blocks.iter().flatten().copied().filter(|trial| trial.arm == 0 || trial.arm == arm).collect();
-        let y = of_two.iter().map(|trial| outcome(plan, trial)).collect();
-        let is_b = of_two.iter().map(|trial| trial.arm == arm).collect();
-        let series = Series::new(y, is_b, plan.rule.law)?;
+        let series = series_of(plan, &trials_of(&blocks, arm), arm)?;
         Ok(Comparison { arm, judgement: judge(&series, &plan.rule) })
     };
     (1..plan.arms.len()).map(compare).collect()
+}
+
+/// The trials of the first arm and of `arm` among those of [`settled_blocks`], in the order in which they ran.
+pub fn trials_of<'a>(blocks: &[Vec<&'a Trial>], arm: usize) -> Vec<&'a Trial> {
+    blocks.iter().flatten().copied().filter(|trial| trial.arm == 0 || trial.arm == arm).collect()
+}
+
+/// The primary metric of `of_two` (see [`trials_of`]) as outcomes to judge.
+pub fn series_of(plan: &Plan, of_two: &[&Trial], arm: usize) -> Result<Series, SeriesError> {
+    let y = of_two.iter().map(|trial| outcome(plan, trial)).collect();
+    let is_b = of_two.iter().map(|trial| trial.arm == arm).collect();
+    Series::new(y, is_b, plan.rule.law)
 }
 
 fn outcome(plan: &Plan, trial: &Trial) -> Option<f64> {

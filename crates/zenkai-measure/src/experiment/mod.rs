@@ -3,11 +3,13 @@
 //! The verdict is never stored as a fact of its own: [`analyze()`] recomputes it from plan and trials, bit for bit.
 
 mod analyze;
+#[cfg(any(test, feature = "made-up"))]
+pub mod made_up;
 mod plan;
 mod runner;
 mod store;
 
-pub use analyze::{AnalyzeError, Comparison, analyze, settled_blocks};
+pub use analyze::{AnalyzeError, Comparison, analyze, series_of, settled_blocks, trials_of};
 pub use plan::{Arm, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial};
 pub use runner::{Finish, Progress, RunError, Stage, StageError, carry_out};
 pub use store::{Store, StoreError};
