@@ -5,6 +5,7 @@
 
 mod block;
 mod doctor;
+mod experiment;
 mod explain;
 mod facts;
 mod fix;
@@ -17,6 +18,10 @@ mod transaction;
 
 pub use block::{Block, Field, Mark};
 pub use doctor::{Detail, doctor};
+pub use experiment::{
+    Bin, Experiment, MOST_BINS, TimeSeries, analysis, bin_width, experiment, experiment_html,
+    experiment_json, sentence,
+};
 pub use explain::{check_list, explain};
 pub use facts::facts;
 pub use fix::{FixNote, FixOutcome, fix_json, fix_notes};

@@ -1,10 +1,12 @@
 //! The command line: one file per command.
 
+mod analyze;
 mod capture;
 mod change;
 mod checks;
 mod doctor;
 mod error;
+mod experiment;
 mod explain;
 mod facts;
 mod fix;
@@ -12,6 +14,7 @@ mod history;
 mod host;
 mod output;
 mod profile;
+mod report;
 mod tuned_adm;
 
 use std::{ffi::OsString, io::Write, path::Path};
@@ -48,6 +51,10 @@ enum Command {
     Checks(checks::Args),
     /// Profiles: look at them, see what they would change here, apply them, take them off
     Profile(profile::Args),
+    /// Recompute the verdict of a stored experiment
+    Analyze(analyze::Args),
+    /// Show a stored experiment as a page, text or JSON
+    Report(report::Args),
     /// Undo what zenkai changed
     Undo(history::UndoArgs),
     /// List what zenkai changed, newest first
@@ -79,6 +86,8 @@ pub fn run(
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),
         Command::Profile(args) => profile::run(&args, out, err),
+        Command::Analyze(args) => analyze::run(&args, out),
+        Command::Report(args) => report::run(&args, out, err),
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
         Command::TunedAdm(args) => tuned_adm::run(&args, out, err),

@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod fixes;
+mod experiments;
 mod golden;
 mod guests;
 mod hostile;

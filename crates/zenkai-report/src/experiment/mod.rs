@@ -1,0 +1,107 @@
+//! An experiment as a report: text, JSON, and one HTML file that needs nothing else.
+
+mod html;
+mod json;
+mod series;
+mod text;
+mod words;
+
+use serde_json::Value;
+use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};
+use zenkai_measure::explain::Explanation;
+
+pub use html::experiment_html;
+pub use json::experiment_json;
+pub use series::{Bin, MOST_BINS, TimeSeries, bin_width};
+pub use text::{analysis, experiment};
+pub use words::sentence;
+
+/// A stored experiment and what was found in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Experiment<'a> {
+    /// The directory, as the user names it.
+    pub dir: &'a str,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// All trials, in the order in which they ran.
+    pub trials: &'a [Trial],
+    /// The verdict on each arm but the first.
+    pub comparisons: &'a [Comparison],
+    /// What explains each of them; may be empty.
+    pub explanations: &'a [Explanation],
+    /// The machine's facts, as `zenkai facts --json` writes them.
+    pub host: Option<&'a Value>,
+    /// The result of comparing the first arm with itself on this machine, as [`experiment_json`] writes it.
+    pub same: Option<&'a Value>,
+    /// What the machine did during the trials.
+    pub series: &'a [TimeSeries],
+    /// What could not be read, and why.
+    pub notes: &'a [String],
+}
+
+impl<'a> Experiment<'a> {
+    fn arm(&self, index: usize) -> &'a str {
+        self.plan.arms.get(index).map_or("?", |arm| &arm.name)
+    }
+
+    fn explanation(&self, arm: usize) -> Option<&'a Explanation> {
+        self.explanations.iter().find(|explanation| explanation.arm == arm)
+    }
+
+    fn of_arm(&self, arm: usize) -> OfArm {
+        let mut values = Vec::new();
+        let (mut trials, mut failed, mut discarded) = (0, 0, 0);
+        for trial in self.trials.iter().filter(|trial| trial.arm == arm) {
+            match (trial.status, trial.value) {
+                (Status::Discarded, _) => discarded += 1,
+                (Status::Ok, Some(value)) if value.is_finite() => {
+                    trials += 1;
+                    values.push(value);
+                }
+                _ => {
+                    trials += 1;
+                    failed += 1;
+                }
+            }
+        }
+        values.sort_by(f64::total_cmp);
+        OfArm { values, trials, failed, discarded }
+    }
+}
+
+/// The trials of one arm.
+struct OfArm {
+    /// The primary metric of those that gave it, ascending.
+    values: Vec<f64>,
+    /// Trials that count.
+    trials: usize,
+    /// Those of them that failed.
+    failed: usize,
+    /// Trials that something outside spoilt; they do not count.
+    discarded: usize,
+}
+
+impl OfArm {
+    /// The smallest value that at least `share` of the values do not exceed.
+    fn quantile(&self, share: f64) -> Option<f64> {
+        let needed = share * real(self.values.len());
+        (1..).zip(&self.values).find(|(count, _)| real(*count) >= needed).map(|(_, value)| *value)
+    }
+
+    /// The median, of an even count the mean of the middle two.
+    fn median(&self) -> Option<f64> {
+        let middle = self.values.len() / 2;
+        let upper = *self.values.get(middle)?;
+        let even = self.values.len().is_multiple_of(2);
+        let lower = if even { self.values.get(middle.checked_sub(1)?)? } else { &upper };
+        Some(f64::midpoint(*lower, upper))
+    }
+}
+
+/// A count as a real number; counts here are far below the 2³² where this saturates.
+fn real(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Reports of made-up experiments: what must be said, and that nothing read can break out of the page.
+
+use std::collections::BTreeMap;
+
+use zenkai_measure::experiment::made_up::Recipe;
+use zenkai_measure::experiment::{Status, analyze};
+use zenkai_measure::explain::explain;
+
+use super::*;
+use crate::{Style, render};
+
+/// A made-up experiment with everything found in it.
+pub(super) struct MadeUp {
+    pub(super) plan: Plan,
+    pub(super) trials: Vec<Trial>,
+    comparisons: Vec<Comparison>,
+    explanations: Vec<Explanation>,
+    pub(super) host: Option<Value>,
+    series: Vec<TimeSeries>,
+}
+
+impl MadeUp {
+    pub(super) fn new(recipe: &Recipe) -> Self {
+        let plan = recipe.plan();
+        let trials = recipe.trials(&plan);
+        Self::of(recipe, plan, trials)
+    }
+
+    pub(super) fn of(recipe: &Recipe, plan: Plan, trials: Vec<Trial>) -> Self {
+        let comparisons = analyze(&plan, &trials).unwrap();
+        let about = BTreeMap::new();
+        let explained = comparisons.iter().map(|found| explain(&plan, &trials, found, &about).unwrap());
+        let explanations = explained.collect();
+        let mut series = Vec::new();
+        for (index, trial) in trials.iter().enumerate() {
+            for channel in trial.channels.keys() {
+                let empty = TimeSeries {
+                    trial: index,
+                    channel: channel.clone(),
+                    unit: if channel == "cpu.clock" { "Hz" } else { "%" }.into(),
+                    words: String::new(),
+                    group: channel.split('.').next().unwrap_or("").into(),
+                    bins: Vec::new(),
+                    width_s: 1.0,
+                };
+                series.push(empty.binned(&recipe.points(trial, channel, 60), bin_width(60.0, 1.0)));
+            }
+        }
+        Self { plan, trials, comparisons, explanations, host: None, series }
+    }
+
+    pub(super) fn shown(&self) -> Experiment<'_> {
+        Experiment {
+            dir: "/tmp/made up",
+            plan: &self.plan,
+            trials: &self.trials,
+            comparisons: &self.comparisons,
+            explanations: &self.explanations,
+            host: self.host.as_ref(),
+            same: None,
+            series: &self.series,
+            notes: &[],
+        }
+    }
+
+    fn text(&self) -> String {
+        render(&experiment(&self.shown()), Style::default())
+    }
+}
+
+#[test]
+fn the_verdict_comes_first_and_in_one_sentence() {
+    let text = MadeUp::new(&Recipe::default()).text();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("  different  performance is 8."), "{first}");
+    assert!(
+        first.contains("% faster than balanced (made up) [") && first.ends_with("]: different"),
+        "{first}"
+    );
+    let slower = MadeUp::new(&Recipe { effect: 0.08, ..Recipe::default() }).text();
+    assert!(slower.lines().next().unwrap().contains("% slower than"), "{slower}");
+}
+
+#[test]
+fn equal_and_undecided_say_what_they_rest_on() {
+    let equal = MadeUp::new(&Recipe { effect: 0.0, pairs: 40, ..Recipe::default() }).text();
+    assert!(equal.contains("performance and balanced (made up) are equal within 2 % ["), "{equal}");
+    let undecided = MadeUp::new(&Recipe { effect: 0.0, pairs: 6, noise: 0.08, ..Recipe::default() }).text();
+    assert!(
+        undecided.contains("Undecided between") && undecided.contains("could have seen ≥"),
+        "{undecided}"
+    );
+    let nothing = MadeUp::new(&Recipe { pairs: 2, ..Recipe::default() }).text();
+    assert!(
+        nothing.contains("No verdict yet on performance: it is first looked at after 6 pairs"),
+        "{nothing}"
+    );
+}
+
+#[test]
+fn failed_trials_settings_and_the_way_to_repeat_are_shown() {
+    let text = MadeUp::new(&Recipe { fail_every: 9, ..Recipe::default() }).text();
+    for wanted in [
+        "Trials that gave no number",
+        "made up: exit code 1",
+        "scaling_governor: powersave → performance",
+        "zenkai compare profile:balanced profile:throughput-performance --seed 7 -- made-up-workload --size 'big one'",
+        "zenkai analyze '/tmp/made up'",
+        "an explanation, not proof",
+    ] {
+        assert!(text.contains(wanted), "{wanted}:\n{text}");
+    }
+}
+
+#[test]
+fn json_carries_the_verdict() {
+    let made_up = MadeUp::new(&Recipe { arms: 3, pairs: 12, ..Recipe::default() });
+    let json = experiment_json(&made_up.shown()).unwrap();
+    assert_eq!(json["schema"], "zenkai.experiment/1");
+    assert_eq!(json["verdict"], "different");
+    assert_eq!(json["comparisons"].as_array().unwrap().len(), 2);
+    let second = &json["comparisons"][1];
+    assert_eq!(second["verdict"], "different");
+    let look = made_up.comparisons[1].judgement.looks.last().unwrap();
+    assert_eq!(second["p"].as_f64(), Some(look.p));
+    assert_eq!(second["effect"].as_f64(), look.change.map(|change| change.percent));
+    assert_eq!(json["pairs"].as_u64(), Some(12), "the fields at the top are those of the first comparison");
+}
+
+#[test]
+fn numbers_read_well() {
+    use super::words::{date, digits, quantity, shell};
+    assert_eq!(quantity(0.001_234_5, "s"), "1.234 ms");
+    assert_eq!(quantity(12_345.0, "s"), "12345 s");
+    assert_eq!(quantity(2.4e9, "Hz"), "2.400 GHz");
+    assert_eq!(quantity(1_500.0, "1/s"), "1.500 k/s");
+    assert_eq!(quantity(0.25, "1/s"), "0.2500 1/s".replace("1/s", "/s"));
+    assert_eq!(quantity(42.0, "%"), "42.00 %");
+    assert_eq!((digits(0.0), digits(1e300)), ("0".to_owned(), "1.000e300".to_owned()));
+    assert_eq!(date(1_700_000_000), "2023-11-14 22:13 UTC");
+    assert_eq!(shell(&["a b".into(), "it's".into(), String::new()]), "'a b' 'it'\\''s' ''");
+}
+
+#[test]
+fn binning_keeps_extremes_and_gaps() {
+    let series = TimeSeries {
+        trial: 0,
+        channel: "c".into(),
+        unit: String::new(),
+        words: String::new(),
+        group: String::new(),
+        bins: Vec::new(),
+        width_s: 0.0,
+    };
+    let mut points: Vec<(f64, Option<f64>)> =
+        (0..36_000).map(|at| (f64::from(at) / 10.0, Some(1.0))).collect();
+    points[17_000].1 = Some(99.0);
+    points[17_001].1 = None;
+    points.retain(|(at, _)| !(900.0..1_000.0).contains(at));
+    let width = bin_width(3_600.0, 0.1);
+    let binned = series.binned(&points, width);
+    assert!(binned.bins.len() <= MOST_BINS && binned.bins.len() > MOST_BINS / 2);
+    assert!(binned.bins.iter().flatten().any(|bin| bin.high > 98.0), "one high sample in an hour survives");
+    assert!(binned.bins.iter().any(Option::is_none), "a gap stays a gap");
+    assert!(bin_width(f64::NAN, 0.0) > 0.0);
+}
+
+#[test]
+fn every_kind_of_trial_has_its_count() {
+    let recipe = Recipe { pairs: 6, ..Recipe::default() };
+    let (plan, mut trials) = (recipe.plan(), recipe.trials(&recipe.plan()));
+    trials[0].status = Status::Timeout;
+    trials[0].value = None;
+    let arm = trials[0].arm;
+    let made_up = MadeUp::of(&recipe, plan, trials);
+    let of_arm = made_up.shown().of_arm(arm);
+    assert_eq!((of_arm.trials, of_arm.failed, of_arm.discarded), (6, 1, 0));
+}

@@ -1,0 +1,252 @@
+//! An experiment as text: the verdict first.
+
+use zenkai_diagnose::Impact;
+use zenkai_measure::experiment::{Arm, Comparison, Status};
+use zenkai_measure::explain::{Explanation, Role};
+use zenkai_measure::statistics::verdict::{Better, Look, Verdict};
+
+use super::Experiment;
+use super::words::{self, digits, interval, p_value, quantity, signed};
+use crate::{Block, Mark};
+
+/// Channels listed in text; JSON and HTML have all.
+const CHANNELS_SHOWN: usize = 12;
+/// Below this p-value an arm leaves traces in the next trial.
+const CARRY_OVER: f64 = 0.01;
+
+/// The whole report of an experiment.
+pub fn experiment(experiment: &Experiment) -> Vec<Block> {
+    let mut blocks = verdicts(experiment);
+    blocks.push(Block::Text(planned(experiment)));
+    blocks.push(arms_table(experiment));
+    for comparison in experiment.comparisons {
+        if let Some(explanation) = experiment.explanation(comparison.arm) {
+            secondary(experiment, explanation, &mut blocks);
+            explained(experiment, explanation, &mut blocks);
+        }
+    }
+    settings(experiment, &mut blocks);
+    failures(experiment, &mut blocks);
+    blocks.push(Block::Heading("How to repeat".to_owned()));
+    blocks.push(Block::Verbatim(format!("  {}", words::repeat(experiment.plan))));
+    blocks.push(Block::Verbatim(format!(
+        "  {}",
+        words::shell(&["zenkai".into(), "analyze".into(), experiment.dir.into()])
+    )));
+    blocks.extend(experiment.notes.iter().map(|note| Block::Text(format!("Note: {note}"))));
+    blocks
+}
+
+/// What `zenkai analyze` says: the verdicts, and every look at the trials.
+pub fn analysis(experiment: &Experiment) -> Vec<Block> {
+    let mut blocks = verdicts(experiment);
+    for comparison in experiment.comparisons {
+        blocks.push(Block::Heading(format!(
+            "Looks: {} against {}",
+            experiment.arm(comparison.arm),
+            experiment.arm(0)
+        )));
+        let head = ["pairs", "p", "level", "change", "interval %", "says"].map(str::to_owned).to_vec();
+        let rows = comparison.judgement.looks.iter().map(look_row);
+        blocks.push(Block::Table(std::iter::once(head).chain(rows).collect()));
+    }
+    blocks.push(Block::Text(String::new()));
+    blocks.push(Block::Text(format!(
+        "Recomputed from the plan and {} trials of {}; nothing else was read.",
+        experiment.trials.len(),
+        experiment.dir
+    )));
+    blocks
+}
+
+fn look_row(look: &Look) -> Vec<String> {
+    let change = look.change;
+    vec![
+        look.pairs.to_string(),
+        p_value(look.p),
+        format!("{:.4}", look.level),
+        change.map_or("–".to_owned(), |change| signed(change.percent)),
+        change.map_or("–".to_owned(), |change| interval(change.low, change.high)),
+        words::word(look.verdict).to_owned(),
+    ]
+}
+
+fn verdicts(experiment: &Experiment) -> Vec<Block> {
+    let mark = |comparison: &Comparison| match comparison.judgement.verdict {
+        Verdict::Undecided => Mark::Plain,
+        Verdict::Equal => Mark::Good,
+        Verdict::Different => {
+            let worse = comparison
+                .judgement
+                .looks
+                .last()
+                .and_then(|look| look.change)
+                .is_none_or(|change| experiment.plan.rule.better.percent(1.0) * change.percent > 0.0);
+            if worse { Mark::Bad(Impact::Moderate) } else { Mark::Good }
+        }
+    };
+    let row = |comparison: &Comparison| {
+        let word = words::word(comparison.judgement.verdict).to_owned();
+        (mark(comparison), word, words::sentence(experiment, comparison))
+    };
+    let mut blocks = vec![Block::Verdicts(experiment.comparisons.iter().map(row).collect())];
+    if experiment.plan.aa {
+        blocks.push(Block::Text(
+            "Both arms are the same on purpose: anything but \"different\" is as it should be.".to_owned(),
+        ));
+    }
+    blocks.extend(
+        experiment
+            .comparisons
+            .iter()
+            .filter_map(|comparison| words::reading(experiment, comparison))
+            .map(Block::Text),
+    );
+    blocks
+}
+
+/// What was laid down before the first trial, in a sentence.
+fn planned(experiment: &Experiment) -> String {
+    let plan = experiment.plan;
+    let better = match plan.rule.better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+    };
+    format!(
+        "Metric {}, {better} is better; laid down {} with at most {} pairs of trials, seed {}.",
+        plan.metric.name,
+        words::date(plan.created_unix_s),
+        plan.rule.looks.last().copied().unwrap_or(0),
+        plan.order_seed,
+    )
+}
+
+fn arms_table(experiment: &Experiment) -> Block {
+    let unit = &experiment.plan.metric.unit;
+    let head = ["arm", "trials", "failed", "median", "p95", "spread"].map(str::to_owned).to_vec();
+    let row = |(index, arm): (usize, &Arm)| {
+        let of_arm = experiment.of_arm(index);
+        let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
+        let spread = of_arm.quantile(0.75).zip(of_arm.quantile(0.25)).zip(of_arm.median());
+        let spread = spread.filter(|(_, middle)| *middle > 0.0);
+        let spread = spread.map_or("–".to_owned(), |((upper, lower), middle)| {
+            format!("{:.1} %", 100.0 * (upper - lower) / middle)
+        });
+        vec![
+            arm.name.clone(),
+            of_arm.trials.to_string(),
+            of_arm.failed.to_string(),
+            number(of_arm.median()),
+            number(of_arm.quantile(0.95)),
+            spread,
+        ]
+    };
+    let rows = experiment.plan.arms.iter().enumerate().map(row);
+    Block::Table(std::iter::once(vec![String::new()]).chain(std::iter::once(head)).chain(rows).collect())
+}
+
+fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
+    let name = experiment.arm(explanation.arm);
+    blocks.push(Block::Heading(format!("{name}: beyond the middle")));
+    let mut rows = Vec::new();
+    if let Some(lines) = &explanation.lines {
+        for (words, line) in [
+            ("mean (cost)", lines.totals),
+            ("95th percentile", lines.p95),
+            ("spread between trials", lines.spread),
+        ] {
+            let change = line.ratio.map_or("–".to_owned(), |ratio| signed(100.0 * (ratio - 1.0)));
+            rows.push(vec![words.to_owned(), change, String::new(), format!("p = {}", p_value(line.p))]);
+        }
+    }
+    rows.extend(explanation.metrics.iter().map(|metric| {
+        let change = metric.percent.map_or("–".to_owned(), signed);
+        let limits = interval(metric.interval[0], metric.interval[1]);
+        vec![metric.name.clone(), change, limits, format!("p = {} (Holm)", p_value(metric.corrected))]
+    }));
+    blocks.push(Block::Table(rows));
+    if explanation.lines.as_ref().is_some_and(|lines| lines.carry_over < CARRY_OVER) {
+        blocks.push(Block::Text(
+            "Warning: an arm leaves traces in the trial after it. Let the machine settle longer between trials."
+                .to_owned(),
+        ));
+    }
+}
+
+fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
+    let name = experiment.arm(explanation.arm);
+    blocks.push(Block::Heading(format!("{name}: what explains it (an explanation, not proof)")));
+    blocks.extend(explanation.sentences.iter().cloned().map(Block::Text));
+    let changed = explanation.channels.iter().filter(|channel| channel.role != Role::NotChanged);
+    let rows: Vec<Vec<String>> = changed
+        .take(CHANNELS_SHOWN)
+        .map(|channel| {
+            let unit = &channel.about.unit;
+            let show = |value: f64| if unit.is_empty() { digits(value) } else { quantity(value, unit) };
+            vec![
+                channel.name.clone(),
+                format!("{} → {}", show(channel.a), show(channel.b)),
+                channel.percent.map_or(String::new(), signed),
+                format!("p = {} (BH)", p_value(channel.corrected)),
+                if channel.role == Role::Explains { "explains" } else { "also changed" }.to_owned(),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        blocks.push(Block::Table(rows));
+    }
+    if explanation.channels.is_empty() {
+        blocks.push(Block::Text("No channels were recorded, so nothing can explain the verdict.".to_owned()));
+    }
+    if !explanation.missing.is_empty() {
+        let names: Vec<String> = explanation
+            .missing
+            .iter()
+            .map(|missing| format!("{} ({})", missing.name, missing.reason))
+            .collect();
+        blocks.push(Block::Text(format!("Could not be judged: {}.", names.join(", "))));
+    }
+}
+
+fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
+    blocks.push(Block::Heading("What each arm sets".to_owned()));
+    for arm in &experiment.plan.arms {
+        let mut lines: Vec<String> = arm
+            .settings
+            .iter()
+            .map(|setting| {
+                let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+                format!("{}: {} → {}", setting.what, value(&setting.from), value(&setting.to))
+            })
+            .collect();
+        if lines.is_empty() {
+            lines.push("changes nothing".to_owned());
+        }
+        if !arm.command.is_empty() {
+            lines.push(format!("runs {}", words::shell(&arm.command)));
+        }
+        blocks.push(Block::Item { title: format!("{} ({})", arm.name, arm.spec), lines });
+    }
+}
+
+fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
+    let rows: Vec<Vec<String>> = (1..)
+        .zip(experiment.trials)
+        .filter(|(_, trial)| trial.status != Status::Ok)
+        .map(|(number, trial)| {
+            let what = match trial.status {
+                Status::Timeout => "took too long",
+                Status::Discarded => "discarded",
+                Status::Failed | Status::Ok => "failed",
+            };
+            let reason = trial.reason.clone().unwrap_or_default();
+            vec![format!("trial {number}"), experiment.arm(trial.arm).to_owned(), what.to_owned(), reason]
+        })
+        .collect();
+    if !rows.is_empty() {
+        blocks.push(Block::Heading(
+            "Trials that gave no number (a failed one counts as the worst of all)".to_owned(),
+        ));
+        blocks.push(Block::Table(rows));
+    }
+}

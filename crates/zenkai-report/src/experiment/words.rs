@@ -1,0 +1,240 @@
+//! Numbers and verdicts in words.
+
+use zenkai_measure::experiment::{Comparison, Plan};
+use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
+
+use super::Experiment;
+
+/// Decimal prefixes and their powers of ten.
+const PREFIXES: [(&str, f64); 9] = [
+    ("n", 1e-9),
+    ("µ", 1e-6),
+    ("m", 1e-3),
+    ("", 1.0),
+    ("k", 1e3),
+    ("M", 1e6),
+    ("G", 1e9),
+    ("T", 1e12),
+    ("P", 1e15),
+];
+
+/// Units that take a prefix; others (per cent, counts, °C) are written as they are.
+fn takes_prefix(unit: &str) -> bool {
+    matches!(unit, "s" | "B" | "B/s" | "Hz" | "J" | "W" | "1/s" | "bit/s" | "/s")
+}
+
+/// The prefix in which numbers of the size of `largest` read well.
+pub(super) fn prefix(largest: f64, unit: &str) -> (&'static str, f64) {
+    let size = largest.abs();
+    if !takes_prefix(unit) || size == 0.0 || !size.is_finite() {
+        return ("", 1.0);
+    }
+    // Nobody says kiloseconds or millibytes.
+    let (least, most) = match unit {
+        "s" => (1e-9, 1.0),
+        "J" | "W" => (1e-6, 1e15),
+        _ => (1.0, 1e15),
+    };
+    let usable = || PREFIXES.iter().filter(|(_, power)| (least..=most).contains(power));
+    let fits = usable().rev().find(|(_, power)| size >= power * 0.9995);
+    fits.or_else(|| usable().next()).copied().unwrap_or(("", 1.0))
+}
+
+/// A unit with its prefix: `1/s` becomes `k/s`.
+pub(super) fn unit_with(prefix: &str, unit: &str) -> String {
+    match unit.strip_prefix('1') {
+        Some(rest) if unit == "1/s" => format!("{prefix}{rest}"),
+        _ => format!("{prefix}{unit}"),
+    }
+}
+
+/// A number with its unit, four digits: `1.234 s`, `56.78 MB/s`.
+pub(super) fn quantity(value: f64, unit: &str) -> String {
+    let (name, power) = prefix(value, unit);
+    let unit = unit_with(name, unit);
+    let number = digits(value / power);
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
+}
+
+/// A number with four digits, and never an exponent for what people measure.
+pub(super) fn digits(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-6..1e12).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let decimals = [(1000.0, 0), (100.0, 1), (10.0, 2), (1.0, 3), (0.1, 4), (0.01, 5), (0.001, 6)];
+    let decimals = decimals.iter().find(|(least, _)| size >= *least).map_or(9, |(_, decimals)| *decimals);
+    format!("{value:.decimals$}")
+}
+
+/// A change in per cent with its sign, `−5.2 %`.
+pub(super) fn signed(percent: f64) -> String {
+    let decimals = if percent.abs() < 0.1 && percent != 0.0 { 2 } else { 1 };
+    format!("{percent:+.decimals$} %").replace('-', "−")
+}
+
+/// `[−6.3, −4.1]`, with `…` where the interval has no end.
+pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    let limit =
+        |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| format!("{limit:+.1}").replace('-', "−"));
+    format!("[{}, {}]", limit(low), limit(high))
+}
+
+/// A p-value: as many digits as it is worth.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
+}
+
+/// Whether a metric is spoken of as speed.
+fn is_speed(plan: &Plan) -> bool {
+    matches!(plan.metric.unit.as_str(), "s" | "1/s" | "/s" | "B/s" | "bit/s" | "Hz")
+}
+
+/// "faster", "lower throughput" … for a change of the metric in per cent.
+fn direction(plan: &Plan, percent: f64) -> String {
+    let better = (percent < 0.0) == (plan.rule.better == Better::Lower);
+    match (is_speed(plan), better) {
+        (true, true) => "faster".to_owned(),
+        (true, false) => "slower".to_owned(),
+        (false, _) => format!("{} in {}", if percent < 0.0 { "lower" } else { "higher" }, plan.metric.name),
+    }
+}
+
+/// The verdict on one arm in one sentence.
+pub fn sentence(experiment: &Experiment, comparison: &Comparison) -> String {
+    let plan = experiment.plan;
+    let (a, b) = (experiment.arm(0), experiment.arm(comparison.arm));
+    let Some(look) = comparison.judgement.looks.last() else {
+        let first = plan.rule.looks.first().copied().unwrap_or(0);
+        return format!("No verdict yet on {b}: it is first looked at after {first} pairs of trials");
+    };
+    let rho = digits_short(100.0 * plan.rule.rho);
+    match (comparison.judgement.verdict, look.change) {
+        (Verdict::Different, Some(change)) => different(plan, [a, b], change, look),
+        (Verdict::Different, None) => format!(
+            "{b} differs from {a}: {} of its {} trials failed, against {}: different",
+            look.failed[1], look.pairs, look.failed[0]
+        ),
+        (Verdict::Equal, change) => {
+            let found =
+                change.map_or(String::new(), |change| format!(" {}", interval(change.low, change.high)));
+            format!("{b} and {a} are equal within {rho} %{found}: equal")
+        }
+        (Verdict::Undecided, change) => undecided(comparison, [a, b], change, look),
+    }
+}
+
+fn different(plan: &Plan, [a, b]: [&str; 2], change: Change, look: &Look) -> String {
+    let (near, far) =
+        if change.percent < 0.0 { (change.high, change.low) } else { (change.low, change.high) };
+    let sign = if change.percent < 0.0 { -1.0 } else { 1.0 };
+    let limit = |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| format!("{:.1}", limit * sign));
+    let failed = match look.failed {
+        [0, 0] => String::new(),
+        [of_a, of_b] => format!(" (failed trials: {of_b} against {of_a})"),
+    };
+    format!(
+        "{b} is {:.1} % {} than {a} [{}, {}]: different{failed}",
+        change.percent.abs(),
+        direction(plan, change.percent),
+        limit(near).replace('-', "−"),
+        limit(far).replace('-', "−"),
+    )
+}
+
+fn undecided(comparison: &Comparison, [a, b]: [&str; 2], change: Option<Change>, look: &Look) -> String {
+    let found = change.map_or(String::new(), |change| {
+        format!(": {} {}", signed(change.percent), interval(change.low, change.high))
+    });
+    let could = look.detectable.map_or(String::new(), |least| format!("; could have seen ≥ {least:.1} %"));
+    let state = if comparison.judgement.finished { "Undecided" } else { "Undecided so far" };
+    format!("{state} between {b} and {a} after {} pairs{found}{could}", look.pairs)
+}
+
+/// A round number without needless zeros.
+pub(super) fn digits_short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The verdict as one word.
+pub(super) fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Different => "different",
+        Verdict::Equal => "equal",
+        Verdict::Undecided => "undecided",
+    }
+}
+
+/// What the interval of a look means, for those who do not read intervals every day.
+pub(super) fn reading(experiment: &Experiment, comparison: &Comparison) -> Option<String> {
+    let look = comparison.judgement.looks.last()?;
+    let change = look.change?;
+    let b = experiment.arm(comparison.arm);
+    let name = &experiment.plan.metric.name;
+    Some(format!(
+        "With {b}, {name} changes by {} ({} % interval {} %), from {} pairs of trials; p = {}.",
+        signed(change.percent),
+        digits_short(100.0 * (1.0 - look.level)),
+        interval(change.low, change.high),
+        look.pairs,
+        p_value(look.p),
+    ))
+}
+
+/// The overall verdict over all arms: different if one is, equal if all are.
+pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
+    let of = |wanted: Verdict| move |found: &Comparison| found.judgement.verdict == wanted;
+    if comparisons.iter().any(of(Verdict::Different)) {
+        Verdict::Different
+    } else if !comparisons.is_empty() && comparisons.iter().all(of(Verdict::Equal)) {
+        Verdict::Equal
+    } else {
+        Verdict::Undecided
+    }
+}
+
+/// A command as it can be given to a shell again.
+pub(super) fn shell(words: &[String]) -> String {
+    let plain = |word: &String| {
+        !word.is_empty()
+            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter))
+    };
+    let quoted = words
+        .iter()
+        .map(|word| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// The command that runs the experiment again.
+pub(super) fn repeat(plan: &Plan) -> String {
+    let mut words = vec!["zenkai".to_owned(), "compare".to_owned()];
+    if plan.aa {
+        words.push("--aa".to_owned());
+    }
+    words.extend(plan.arms.iter().map(|arm| arm.spec.clone()));
+    words.extend(["--seed".to_owned(), plan.order_seed.to_string()]);
+    if !plan.workload.is_empty() {
+        words.push("--".to_owned());
+        words.extend(plan.workload.iter().cloned());
+    }
+    shell(&words)
+}
+
+/// Days since 1970 as a date, and the time of day, UTC (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+pub(super) fn date(unix_s: u64) -> String {
+    let (days, seconds) = (unix_s / 86_400, unix_s % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3_600, seconds % 3_600 / 60)
+}

@@ -1,0 +1,130 @@
+//! Reading a stored experiment, for every command that shows one.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use serde_json::Value;
+use zenkai_measure::experiment::{Comparison, Plan, Store, StoreError, Trial, analyze};
+use zenkai_measure::explain::{About, Explanation, explain};
+use zenkai_report::{Experiment, TimeSeries};
+
+use super::CommandError;
+
+/// Largest JSON file beside an experiment that is read.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// An experiment as read, and what was found in it.
+pub(super) struct Stored {
+    dir: String,
+    plan: Plan,
+    trials: Vec<Trial>,
+    comparisons: Vec<Comparison>,
+    explanations: Vec<Explanation>,
+    host: Option<Value>,
+    same: Option<Value>,
+    series: Vec<TimeSeries>,
+    notes: Vec<String>,
+}
+
+impl Stored {
+    /// Reads plan and trials in `dir` and judges them.
+    pub(super) fn open(dir: &Path) -> Result<Self, CommandError> {
+        let (plan, trials) = Store::read(dir).map_err(|error| unreadable(dir, error))?;
+        let comparisons = analyze(&plan, &trials).map_err(|error| {
+            CommandError::usage(anyhow!("{}: {error}", dir.display()))
+                .hint("the files of an experiment belong together: copy the whole directory")
+        })?;
+        Ok(Self {
+            dir: dir.display().to_string(),
+            plan,
+            trials,
+            comparisons,
+            explanations: Vec::new(),
+            host: None,
+            same: None,
+            series: Vec::new(),
+            notes: Vec::new(),
+        })
+    }
+
+    /// Reads what else is stored, and explains the verdicts. What cannot be read is noted and left out: it is not
+    /// needed for the verdict.
+    pub(super) fn with_everything(mut self, dir: &Path) -> Result<Self, CommandError> {
+        self.host = self.beside(dir, "host.json", "the machine's facts are not shown");
+        self.same = self.beside(dir, "aa.json", "");
+        let about: BTreeMap<String, About> = BTreeMap::new();
+        for comparison in &self.comparisons {
+            let explanation = explain(&self.plan, &self.trials, comparison, &about)
+                .map_err(|error| CommandError::usage(anyhow!("{}: {error}", self.dir)))?;
+            self.explanations.push(explanation);
+        }
+        Ok(self)
+    }
+
+    /// The experiment for a report.
+    pub(super) fn shown(&self) -> Experiment<'_> {
+        Experiment {
+            dir: &self.dir,
+            plan: &self.plan,
+            trials: &self.trials,
+            comparisons: &self.comparisons,
+            explanations: &self.explanations,
+            host: self.host.as_ref(),
+            same: self.same.as_ref(),
+            series: &self.series,
+            notes: &self.notes,
+        }
+    }
+
+    fn beside(&mut self, dir: &Path, name: &str, loss: &str) -> Option<Value> {
+        let path = dir.join(name);
+        let parsed = read_small(&path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?));
+        match parsed {
+            Ok(value) => Some(value),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && loss.is_empty() => None,
+            Err(error) => {
+                self.notes.push(format!("{}: {error}; {loss}", path.display()));
+                None
+            }
+        }
+    }
+}
+
+/// The bytes of a regular file of moderate size. A named pipe, which would make us wait, is refused.
+pub(super) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
+        return Err(io::Error::other(format!("larger than {} MiB", LARGEST >> 20)));
+    }
+    Ok(bytes)
+}
+
+fn unreadable(dir: &Path, error: StoreError) -> CommandError {
+    let absent = |path: &PathBuf| path.file_name().is_some_and(|name| name == "experiment.json");
+    match &error {
+        StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            CommandError::not_permitted(error)
+        }
+        StoreError::Io { path, source }
+            if absent(path)
+                && matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            CommandError::usage(anyhow!("{} holds no experiment: there is no experiment.json", dir.display()))
+                .hint("give the directory that `zenkai compare` named when it ended")
+        }
+        StoreError::Content { .. } => CommandError::usage(error).hint(
+            "the file was changed or damaged after it was written; take it from a copy of the directory",
+        ),
+        StoreError::Io { .. } => CommandError::usage(error),
+    }
+}

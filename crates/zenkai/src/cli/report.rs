@@ -1,0 +1,73 @@
+//! `zenkai report`
+
+use std::{fs::OpenOptions, io::Write, path::PathBuf};
+
+use anyhow::anyhow;
+
+use super::{CommandError, Exit, experiment::Stored, output};
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// One page that needs nothing else
+    Html,
+    /// For the terminal
+    Text,
+    /// For programs (schema zenkai.experiment/1)
+    Json,
+}
+
+/// Show a stored experiment: the verdict, what explains it, every trial, and how to repeat it.
+///
+/// Exit code: 0 whatever the verdict, 2 no experiment, a damaged one, or the report could not be written, 77 not
+/// permitted to read it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The experiment's directory
+    dir: PathBuf,
+    /// Write the report to this file, replacing it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// html, text or json [default: by the ending of FILE, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
+    let stored = Stored::open(&args.dir)?.with_everything(&args.dir)?;
+    let Some(path) = &args.output else {
+        write(args.format.unwrap_or(Format::Text), &stored, out)?;
+        return Ok(Exit::Fine);
+    };
+    let mut page = Vec::new();
+    write(args.format.unwrap_or_else(|| by_ending(path)), &stored, &mut page)?;
+    save(path, &page)?;
+    writeln!(err, "wrote {}", path.display())?;
+    Ok(Exit::Fine)
+}
+
+fn by_ending(path: &std::path::Path) -> Format {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("html" | "htm") => Format::Html,
+        Some("json") => Format::Json,
+        _ => Format::Text,
+    }
+}
+
+/// Writes `bytes` to a file that the user named.
+pub(super) fn save(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
+    opened
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(|error| CommandError::usage(anyhow!("cannot write {}: {error}", path.display())))
+}
+
+fn write(format: Format, stored: &Stored, out: &mut dyn Write) -> Result<(), CommandError> {
+    let experiment = stored.shown();
+    match format {
+        Format::Html => out.write_all(zenkai_report::experiment_html(&experiment).as_bytes())?,
+        Format::Text => output::write_blocks(out, &zenkai_report::experiment(&experiment))?,
+        Format::Json => output::write_json(out, &zenkai_report::experiment_json(&experiment)?)?,
+    }
+    Ok(())
+}

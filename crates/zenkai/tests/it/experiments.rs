@@ -1,0 +1,101 @@
+//! `zenkai analyze` and `zenkai report` on stored experiments, made up by a seeded generator, and on damaged ones.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use zenkai::cli::Exit;
+use zenkai_measure::experiment::made_up::Recipe;
+use zenkai_measure::experiment::{Store, analyze};
+
+use crate::zenkai;
+
+/// Writes the made-up experiment of `recipe` into `dir`.
+fn store(recipe: &Recipe, dir: &Path) -> Store {
+    let plan = recipe.plan();
+    let trials = recipe.trials(&plan);
+    let mut store = Store::create(dir, plan).unwrap();
+    for trial in trials {
+        store.append(trial).unwrap();
+    }
+    store
+}
+
+#[test]
+fn analyze_recomputes_the_verdict_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&Recipe::default(), dir.path());
+    let called = zenkai(&["analyze", "--json", dir.path().to_str().unwrap()]);
+    assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+    let found = analyze(&store.plan, &store.trials).unwrap();
+    let look = found[0].judgement.looks.last().unwrap();
+    let json: Value = serde_json::from_str(&called.out).unwrap();
+    assert_eq!(json["verdict"], "different");
+    assert_eq!(json["p"].as_f64().map(f64::to_bits), Some(look.p.to_bits()));
+    assert_eq!(json["effect"].as_f64().map(f64::to_bits), look.change.map(|change| change.percent.to_bits()));
+    let again = zenkai(&["analyze", "--json", dir.path().to_str().unwrap()]);
+    assert_eq!(again.out, called.out);
+    let text = zenkai(&["analyze", dir.path().to_str().unwrap()]).out;
+    assert!(text.starts_with("  different  performance is"), "{text}");
+}
+
+#[test]
+fn report_writes_all_three_formats() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(store(&Recipe::default(), dir.path()));
+    fs::write(dir.path().join("host.json"), "{\"cpu\": {\"model_name\": \"Some CPU\"}}").unwrap();
+    let name = dir.path().to_str().unwrap();
+    let text = zenkai(&["report", name]);
+    assert_eq!(text.exit, Exit::Fine, "{}", text.err);
+    assert!(text.out.contains("clock explains"), "{}", text.out);
+    let json: Value = serde_json::from_str(&zenkai(&["report", name, "--format", "json"]).out).unwrap();
+    assert_eq!(json["comparisons"][0]["explanation"]["splits"][0]["of"], "cpu");
+    let page = dir.path().join("report.html");
+    let called = zenkai(&["report", name, "-o", page.to_str().unwrap()]);
+    assert_eq!((called.exit, called.out.as_str()), (Exit::Fine, ""), "{}", called.err);
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.trim_end().ends_with("</html>"));
+}
+
+#[test]
+fn what_is_no_experiment_is_said_with_file_and_remedy() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = dir.path().to_str().unwrap().to_owned();
+    let fails = |wanted: &str| {
+        for command in ["analyze", "report"] {
+            let called = zenkai(&[command, &name]);
+            assert_eq!(called.exit, Exit::Usage, "{}", called.out);
+            assert!(called.err.contains(wanted), "{wanted}: {}", called.err);
+        }
+    };
+    fails("holds no experiment");
+    drop(store(&Recipe::default(), dir.path()));
+    let trials = dir.path().join("trials.jsonl");
+    let good = fs::read_to_string(&trials).unwrap();
+
+    fs::write(&trials, good.replacen("\"arm\":0", "\"arm\":1", 1)).unwrap();
+    fails("not what the plan's seed says");
+    fs::write(&trials, good.replacen("\"block\":1,", "\"block\":7,", 1)).unwrap();
+    fails("experiment");
+    fs::write(&trials, good.replacen("\"value\":", "\"value\":no", 1)).unwrap();
+    fails("trials.jsonl, line 1");
+    fs::remove_file(&trials).unwrap();
+    fails("trials.jsonl");
+    fs::write(&trials, &good).unwrap();
+    fs::write(dir.path().join("experiment.json"), "[]").unwrap();
+    fails("experiment.json, line 1");
+}
+
+#[test]
+fn a_trial_cut_off_by_a_crash_and_unreadable_extras_do_not_hide_the_verdict() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(store(&Recipe::default(), dir.path()));
+    let trials = dir.path().join("trials.jsonl");
+    let mut text = fs::read_to_string(&trials).unwrap();
+    text.push_str("{\"block\":99,\"att");
+    fs::write(&trials, text).unwrap();
+    fs::write(dir.path().join("host.json"), "{\"cpu\": ").unwrap();
+    let called = zenkai(&["report", dir.path().to_str().unwrap()]);
+    assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+    assert!(called.out.contains("different") && called.out.contains("host.json: EOF"), "{}", called.out);
+}
