@@ -7,6 +7,7 @@ mod cpu_set;
 mod nominal;
 mod observed;
 mod reader;
+mod tree;
 
 pub mod block;
 pub mod cgroup;
@@ -34,6 +35,7 @@ use zenkai_host::{Host, Query};
 pub use cpu_set::CpuSet;
 pub use observed::{Observed, Reason};
 pub use reader::{Choice, Reader};
+pub use tree::Node;
 
 /// Everything zenkai knows of one machine at one moment.
 #[derive(Debug, Clone, Serialize)]

@@ -3,8 +3,13 @@
 use std::io;
 
 use rustix_free_errno::{EACCES, EPERM};
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeStruct},
+};
 use zenkai_host::{NotRecorded, errno_name};
+
+use crate::tree::{MISSING, READ};
 
 /// The two error numbers that mean "not allowed"; the same on every Linux architecture.
 mod rustix_free_errno {
@@ -57,6 +62,19 @@ impl Reason {
         }
     }
 
+    /// The reason behind its word; a word that nobody knows is an error of that name.
+    pub(crate) fn from_word(word: &str, detail: String) -> Self {
+        match word {
+            "absent" => Self::Absent,
+            "denied" => Self::Denied,
+            "not-recorded" => Self::NotRecorded,
+            "not-applicable" => Self::NotApplicable(detail),
+            "malformed" => Self::Malformed(detail),
+            "not-asked" => Self::NotAsked(detail),
+            _ => Self::Failed(detail),
+        }
+    }
+
     /// What there is to add to the word, if anything.
     pub fn detail(&self) -> Option<&str> {
         match self {
@@ -84,7 +102,8 @@ impl std::fmt::Display for Reason {
 
 /// A value and where it was read, or where it was looked for and why there is none.
 ///
-/// Serialises as the plain value, or as `{"unavailable": word, "source": where, "detail": text}`.
+/// Serialises as the plain value, or as `{"unavailable": word, "source": where, "detail": text}`; for
+/// [`Node`](crate::Node) with its source in either case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observed<T> {
     source: String,
@@ -178,8 +197,31 @@ impl Observed<String> {
     }
 }
 
+impl<T: Serialize> Observed<T> {
+    fn with_source<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.outcome {
+            Ok(value) => {
+                let mut read = serializer.serialize_struct(READ, 2)?;
+                read.serialize_field("source", &self.source)?;
+                read.serialize_field("value", value)?;
+                read.end()
+            }
+            Err(reason) => {
+                let mut missing = serializer.serialize_struct(MISSING, 3)?;
+                missing.serialize_field("source", &self.source)?;
+                missing.serialize_field("word", reason.word())?;
+                missing.serialize_field("detail", reason.detail().unwrap_or_default())?;
+                missing.end()
+            }
+        }
+    }
+}
+
 impl<T: Serialize> Serialize for Observed<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return self.with_source(serializer);
+        }
         match &self.outcome {
             Ok(value) => value.serialize(serializer),
             Err(reason) => {

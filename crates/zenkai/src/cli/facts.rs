@@ -21,7 +21,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
     let host = args.host.open()?;
-    let mut value = serde_json::to_value(zenkai_facts::observe(&*host))?;
+    let mut value = zenkai_facts::Node::of(&zenkai_facts::observe(&*host))?.into_value();
     if let Some(name) = &args.subsystem {
         let names: Vec<String> = value.as_object().into_iter().flat_map(|map| map.keys().cloned()).collect();
         value = value.get_mut(name).map(Value::take).ok_or_else(|| {
