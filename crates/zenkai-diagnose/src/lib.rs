@@ -13,6 +13,7 @@ mod policy;
 mod verdict;
 
 pub mod checks;
+pub mod difference;
 
 pub use check::{Check, Subsystem};
 pub use checks::clock::ghz;

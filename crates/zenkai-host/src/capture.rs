@@ -71,6 +71,11 @@ impl Capture {
         anonymise::anonymise(self)
     }
 
+    /// The files that were asked for, by path.
+    pub fn read_paths(&self) -> impl Iterator<Item = &str> {
+        self.reads.keys().map(String::as_str)
+    }
+
     pub(crate) fn record_read(&mut self, path: &str, result: &io::Result<Vec<u8>>) {
         record(&mut self.reads, path.to_owned(), result);
     }

@@ -25,6 +25,11 @@ impl<H: Host> RecordingHost<H> {
         self.capture.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The files that were asked for so far, by path.
+    pub fn read_paths(&self) -> Vec<String> {
+        self.capture().read_paths().map(str::to_owned).collect()
+    }
+
     fn capture(&self) -> MutexGuard<'_, Capture> {
         self.capture.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -4,6 +4,7 @@
 //! nothing about terminals, a renderer nothing about checks.
 
 mod block;
+mod difference;
 mod doctor;
 mod experiment;
 mod explain;
@@ -17,6 +18,7 @@ mod text;
 mod transaction;
 
 pub use block::{Block, Field, Mark};
+pub use difference::{difference, difference_json};
 pub use doctor::{Detail, doctor};
 pub use experiment::{
     Bin, Experiment, MOST_BINS, TimeSeries, analysis, bin_width, experiment, experiment_html,

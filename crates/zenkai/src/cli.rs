@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod change;
 mod checks;
+mod diff;
 mod doctor;
 mod error;
 mod experiment;
@@ -12,6 +13,7 @@ mod facts;
 mod fix;
 mod history;
 mod host;
+mod labels;
 mod output;
 mod profile;
 mod report;
@@ -45,6 +47,10 @@ enum Command {
     Facts(facts::Args),
     /// Write what zenkai reads on this machine to a text file, without serial numbers and names
     Capture(capture::Args),
+    /// Tell what differs between two machines, or one machine before and after, most suspicious first
+    Diff(diff::Args),
+    /// Write a profile that makes one machine like another one, as far as that can be done while it runs
+    Settings(diff::SettingsArgs),
     /// Explain one check: what it means, what to do, when it is wrong
     Explain(explain::Args),
     /// List all checks
@@ -83,6 +89,8 @@ pub fn run(
         Command::Doctor(args) => doctor::run(&args, out, err),
         Command::Facts(args) => facts::run(&args, out),
         Command::Capture(args) => capture::run(&args, out, err),
+        Command::Diff(args) => diff::run(&args, out),
+        Command::Settings(args) => diff::settings(&args, out, err),
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),
         Command::Profile(args) => profile::run(&args, out, err),

@@ -2,7 +2,7 @@
 
 use std::{
     io::{IsTerminal, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, anyhow};
@@ -36,15 +36,7 @@ impl HostArgs {
             return Ok(Box::new(FakeHost::from_capture(load(path)?)));
         }
         if let Some(path) = &self.root {
-            let name = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
-            let host =
-                RootDir::open(name).with_context(|| format!("cannot open {name} as a machine's root"))?;
-            if ["/proc", "/sys", "/etc"].iter().all(|dir| host.list(dir).is_err()) {
-                return Err(CommandError::usage(anyhow!("{name} holds neither proc, sys nor etc")).hint(
-                    "give the folder that stands for the machine's /, such as the inside of a sosreport",
-                ));
-            }
-            return Ok(Box::new(host));
+            return Ok(Box::new(root(path)?));
         }
         Ok(Box::new(LiveHost))
     }
@@ -75,11 +67,22 @@ impl HostArgs {
     }
 }
 
+/// A directory that stands for a machine's `/`.
+pub(super) fn root(path: &Path) -> Result<RootDir, CommandError> {
+    let name = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
+    let host = RootDir::open(name).with_context(|| format!("cannot open {name} as a machine's root"))?;
+    if ["/proc", "/sys", "/etc"].iter().all(|dir| host.list(dir).is_err()) {
+        return Err(CommandError::usage(anyhow!("{name} holds neither proc, sys nor etc"))
+            .hint("give the folder that stands for the machine's /, such as the inside of a sosreport"));
+    }
+    Ok(host)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "a file the user names is not part of a machine under observation"
 )]
-fn load(path: &PathBuf) -> Result<Capture, CommandError> {
+pub(super) fn load(path: &PathBuf) -> Result<Capture, CommandError> {
     let shown = path.display();
     let bytes =
         std::fs::read(path).map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;

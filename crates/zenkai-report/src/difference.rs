@@ -1,0 +1,190 @@
+//! Two machines side by side, as a report.
+
+use serde::Serialize;
+use serde_json::Value;
+use zenkai_diagnose::difference::{
+    Changeable, Comparison, Difference, NotCompared, Reading, Suspicion, Which,
+};
+use zenkai_facts::Facts;
+
+use crate::{Block, Detail, Field};
+
+/// So many differences are shown unless all are asked for.
+const SHOWN: usize = 10;
+/// A longer value is cut in the short report.
+const VALUE: usize = 60;
+
+/// The report of a comparison. `carried` is how many values `zenkai settings` could set.
+pub fn difference(facts: [&Facts; 2], comparison: &Comparison, carried: usize, detail: Detail) -> Vec<Block> {
+    let named = [("A", &comparison.a, facts[0]), ("B", &comparison.b, facts[1])];
+    let head = named
+        .map(|(letter, name, facts)| vec![letter.to_owned(), name.clone(), crate::facts::headline(facts)]);
+    let mut blocks = vec![Block::Table(head.to_vec())];
+    blocks.extend(comparison.notes.iter().map(|note| Block::Text(format!("Note: {note}."))));
+    blocks.push(Block::Heading(count(comparison)));
+    let limit = if detail == Detail::Everything { usize::MAX } else { SHOWN };
+    let shown: Vec<&Difference> = comparison.differences.iter().take(limit).collect();
+    let is_finding = |difference: &&&Difference| difference.slower.is_some();
+    blocks.extend(shown.iter().filter(is_finding).map(|found| finding(found, detail)));
+    for (heading, suspicion) in CLASSES {
+        let rows: Vec<Vec<String>> = shown
+            .iter()
+            .filter(|difference| difference.slower.is_none() && difference.suspicion == suspicion)
+            .map(|difference| row(difference, detail))
+            .collect();
+        if !rows.is_empty() {
+            blocks.push(Block::Heading(heading.to_owned()));
+            blocks.push(Block::Table(rows));
+        }
+    }
+    if detail == Detail::Everything {
+        not_compared(comparison, &mut blocks);
+    }
+    blocks.push(Block::Text(String::new()));
+    rest(comparison, shown.len(), detail, &mut blocks);
+    if carried > 0 {
+        let noun = if carried == 1 { "setting" } else { "settings" };
+        blocks.push(Block::Text(format!(
+            "To make B like A as far as that can be done now ({carried} {noun}): `zenkai settings --from {}{}` \
+             writes a profile.",
+            comparison.a,
+            if comparison.b == "now" { String::new() } else { format!(" --to {}", comparison.b) },
+        )));
+    }
+    blocks
+}
+
+const CLASSES: [(&str, Suspicion); 4] = [
+    ("Checks judge these, and find no fault on one side only", Suspicion::Known),
+    ("Other settings that can be changed now", Suspicion::Setting),
+    ("Other differences", Suspicion::Other),
+    ("What follows from the above or does not apply on one side", Suspicion::Derived),
+];
+
+fn count(comparison: &Comparison) -> String {
+    let values = comparison.compared;
+    match comparison.differences.len() {
+        0 => format!("No differences in {values} values"),
+        1 => format!("1 difference in {values} values"),
+        count => format!("{count} differences in {values} values, most suspicious first"),
+    }
+}
+
+fn finding(difference: &Difference, detail: Detail) -> Block {
+    let Some(slower) = &difference.slower else { return Block::Text(String::new()) };
+    let (here, there) = match slower.side {
+        Which::A => ("A", "B"),
+        Which::B => ("B", "A"),
+    };
+    let mut fields = vec![Field {
+        label: "slower",
+        lines: vec![match difference.suspicion {
+            Suspicion::FindingUnjudged => format!("perhaps {here}; {there}: {}", slower.other),
+            _ => format!("likely {here}; {there}: {}", slower.other),
+        }],
+    }];
+    if !difference.facts.is_empty() {
+        let line = |fact: &Difference| format!("{}: {}", named(fact), values(fact, detail));
+        fields.push(Field { label: "differs", lines: difference.facts.iter().map(line).collect() });
+    }
+    fields.push(Field { label: "effect", lines: vec![slower.effect.to_owned()] });
+    let mut change = vec![changeable(difference.changeable).to_owned()];
+    change.extend(slower.remedy.iter().cloned());
+    fields.push(Field { label: "change", lines: change });
+    let subject =
+        if difference.subject.is_empty() { String::new() } else { format!(" · {}", difference.subject) };
+    Block::Finding {
+        impact: slower.impact,
+        title: format!("{}{subject} · only on {here}", slower.check),
+        what: slower.why.clone(),
+        fields,
+    }
+}
+
+fn row(difference: &Difference, detail: Detail) -> Vec<String> {
+    vec![
+        difference.group.clone(),
+        named(difference),
+        format!("{} ({})", values(difference, detail), changeable(difference.changeable)),
+    ]
+}
+
+/// What it is, and whose.
+fn named(difference: &Difference) -> String {
+    match difference.subject.as_str() {
+        "" => difference.what.clone(),
+        subject => format!("{}, {subject}", difference.what),
+    }
+}
+
+fn values(difference: &Difference, detail: Detail) -> String {
+    let side = |reading: &Reading| match (&reading.value, &reading.unavailable) {
+        (Some(value), _) => cut(value, detail),
+        (None, Some(reason)) => format!("none: {}", cut(reason, detail)),
+        (None, None) => "none".to_owned(),
+    };
+    format!("{} ↔ {}", side(&difference.a), side(&difference.b))
+}
+
+fn cut(text: &str, detail: Detail) -> String {
+    if detail == Detail::Everything || text.chars().count() <= VALUE {
+        return text.to_owned();
+    }
+    text.chars().take(VALUE).chain("…".chars()).collect()
+}
+
+/// How it can be changed, in a few words.
+fn changeable(how: Changeable) -> &'static str {
+    match how {
+        Changeable::Now => "can be changed now",
+        Changeable::Reboot => "at the next boot",
+        Changeable::Firmware => "in the firmware",
+        Changeable::Software => "by other software",
+        Changeable::Hypervisor => "on the hypervisor",
+        Changeable::Hardware => "hardware",
+    }
+}
+
+fn not_compared(comparison: &Comparison, blocks: &mut Vec<Block>) {
+    if comparison.not_compared.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading("Could not be compared".to_owned()));
+    for NotCompared { side, reason, paths } in &comparison.not_compared {
+        let letter = if *side == Which::A { "A" } else { "B" };
+        blocks.push(Block::Item { title: format!("on {letter}: {reason}"), lines: vec![paths.join(", ")] });
+    }
+}
+
+fn rest(comparison: &Comparison, shown: usize, detail: Detail, blocks: &mut Vec<Block>) {
+    let mut sentences = Vec::new();
+    let more = comparison.differences.len() - shown;
+    if more > 0 {
+        sentences.push(format!("{more} more differences"));
+    }
+    let missing: usize = comparison.not_compared.iter().map(|gap| gap.paths.len()).sum();
+    if missing > 0 && detail == Detail::Findings {
+        sentences.push(format!("{missing} values that only one side tells"));
+    }
+    if !sentences.is_empty() {
+        blocks.push(Block::Text(format!("{}: --all lists them.", sentences.join(" and "))));
+    }
+    blocks.push(Block::Text(format!(
+        "Compared are what zenkai knows of both and the {} sysctls that were read on both; what changes by itself \
+         (counters, load, temperatures, free memory) is left out.",
+        comparison.sysctls
+    )));
+}
+
+#[derive(Serialize)]
+struct DiffJson<'c> {
+    schema: &'static str,
+    zenkai: &'static str,
+    #[serde(flatten)]
+    comparison: &'c Comparison,
+}
+
+/// `zenkai.diff/1`.
+pub fn difference_json(comparison: &Comparison) -> serde_json::Result<Value> {
+    serde_json::to_value(DiffJson { schema: "zenkai.diff/1", zenkai: env!("CARGO_PKG_VERSION"), comparison })
+}

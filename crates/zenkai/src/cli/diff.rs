@@ -1,0 +1,153 @@
+//! `zenkai diff` and `zenkai settings`
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use anyhow::anyhow;
+use zenkai_diagnose::{
+    Context, Diagnosis, Policy, Selection, diagnose,
+    difference::{Comparison, Side, compare, profile},
+};
+use zenkai_facts::{Facts, Observed, Reader};
+use zenkai_host::{FakeHost, Host, LiveHost, RecordingHost};
+use zenkai_report::Detail;
+
+use super::{CommandError, Exit, host, labels, output};
+
+/// Tell what differs between two machines, or one machine before and after, most suspicious first.
+///
+/// Each is a capture file, a directory laid out like a machine's root, a label of `zenkai capture --label`, or `now`.
+/// Exit code: 0 nothing differs, 1 something does, 2 usage.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The machine to compare with: the faster one, or the one before
+    a: String,
+    /// The machine in question
+    #[arg(default_value = "now")]
+    b: String,
+    /// Everything that differs, and what could not be compared
+    #[arg(long)]
+    all: bool,
+    /// Write JSON (schema zenkai.diff/1)
+    #[arg(long)]
+    json: bool,
+}
+
+/// Write a profile that makes one machine like another one, as far as that can be done while it runs.
+///
+/// It holds the differences that can be changed now. Keep it as /etc/tuned/profiles/NAME/tuned.conf, then
+/// `zenkai profile plan NAME` and `zenkai profile apply NAME`.
+#[derive(Debug, clap::Args)]
+pub(super) struct SettingsArgs {
+    /// The machine to copy from: a capture file, a directory, a label or `now`
+    #[arg(long, value_name = "A")]
+    from: String,
+    /// The machine that is to become like it
+    #[arg(long, value_name = "B", default_value = "now")]
+    to: String,
+}
+
+/// One machine, looked at.
+struct Machine {
+    host: Box<dyn Host>,
+    facts: Facts,
+    diagnosis: Diagnosis,
+    /// The sysctls that were read of it.
+    sysctls: Vec<String>,
+}
+
+impl Machine {
+    fn open(name: &str) -> Result<Self, CommandError> {
+        let path = PathBuf::from(name);
+        let shape = path.metadata();
+        let (host, paths): (Box<dyn Host>, Vec<String>) = match &shape {
+            _ if name == "now" => (Box::new(LiveHost), Vec::new()),
+            Ok(shape) if shape.is_dir() => (Box::new(host::root(&path)?), Vec::new()),
+            Err(error) if is_absent(error) => {
+                let kept = labels::path(name);
+                if !labels::is_label(name) || kept.metadata().is_err_and(|error| is_absent(&error)) {
+                    return Err(CommandError::usage(anyhow!("{name} is no file, no directory and no label"))
+                        .hint("`zenkai capture --list` shows the labels; `now` is this machine"));
+                }
+                captured(&kept)?
+            }
+            _ => captured(&path)?,
+        };
+        let host = RecordingHost::new(host);
+        let facts = zenkai_facts::observe(&host);
+        let mut sysctls = sysctls(&paths);
+        sysctls.extend(self::sysctls(&host.read_paths()));
+        let diagnosis =
+            diagnose(&facts, Context { workload: None }, &Policy::default(), &Selection::default());
+        Ok(Self { host: Box::new(host), facts, diagnosis, sysctls })
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// A captured machine and the files that were read of it.
+fn captured(file: &PathBuf) -> Result<(Box<dyn Host>, Vec<String>), CommandError> {
+    let capture = host::load(file)?;
+    let paths = capture.read_paths().map(str::to_owned).collect();
+    Ok((Box::new(FakeHost::from_capture(capture)), paths))
+}
+
+/// The sysctl files among these paths.
+fn sysctls(paths: &[String]) -> Vec<String> {
+    paths.iter().filter(|path| path.starts_with("/proc/sys/")).cloned().collect()
+}
+
+fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, CommandError> {
+    let [a, b] = machines;
+    let paths: BTreeSet<&String> = a.sysctls.iter().chain(&b.sysctls).collect();
+    let known = |machine: &Machine| -> BTreeMap<String, Observed<String>> {
+        let reader = Reader::new(&*machine.host);
+        let name = |path: &str| path.trim_start_matches("/proc/sys/").replace('/', ".");
+        paths.iter().map(|path| (name(path), reader.text(path))).collect()
+    };
+    let side = |index: usize| Side {
+        name: names[index],
+        facts: &machines[index].facts,
+        diagnosis: &machines[index].diagnosis,
+        sysctls: known(machines[index]),
+    };
+    Ok(compare(&side(0), &side(1))?)
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let (a, b) = (Machine::open(&args.a)?, Machine::open(&args.b)?);
+    let comparison = compared([&args.a, &args.b], [&a, &b])?;
+    if args.json {
+        output::write_json(out, &zenkai_report::difference_json(&comparison)?)?;
+    } else {
+        let detail = if args.all { Detail::Everything } else { Detail::Findings };
+        let carried = profile(&*a.host, &*b.host, &comparison).carried;
+        output::write_blocks(
+            out,
+            &zenkai_report::difference([&a.facts, &b.facts], &comparison, carried, detail),
+        )?;
+    }
+    Ok(if comparison.differences.is_empty() { Exit::Fine } else { Exit::Findings })
+}
+
+pub(super) fn settings(
+    args: &SettingsArgs,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, CommandError> {
+    let (a, b) = (Machine::open(&args.from)?, Machine::open(&args.to)?);
+    let comparison = compared([&args.from, &args.to], [&a, &b])?;
+    let profile = profile(&*a.host, &*b.host, &comparison);
+    out.write_all(profile.text.as_bytes())?;
+    let noun = if profile.carried == 1 { "setting" } else { "settings" };
+    writeln!(err, "zenkai: {} {noun} carried over", profile.carried)?;
+    for (what, why) in &profile.left {
+        writeln!(err, "zenkai: left out: {what}: {why}")?;
+    }
+    Ok(Exit::Fine)
+}

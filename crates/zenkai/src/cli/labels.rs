@@ -1,0 +1,120 @@
+//! Captures that are kept on this machine under a name: `zenkai capture --label before-upgrade`.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
+    path::PathBuf,
+};
+
+use anyhow::{Context as _, anyhow};
+use zenkai_report::Block;
+use zenkai_tune::transaction::Store;
+
+use super::{CommandError, Exit, change::is_root, output};
+
+/// A longer name helps nobody.
+const LONGEST: usize = 64;
+
+/// Whether a text can be a label: letters, digits, `_`, `.` and `-`, beginning with a letter or digit. `now` is taken.
+pub(super) fn is_label(name: &str) -> bool {
+    name != "now"
+        && name.len() <= LONGEST
+        && name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
+}
+
+fn folder() -> String {
+    format!("{}/captures", Store::DEFAULT)
+}
+
+/// Where the capture of this label is, or would be.
+pub(super) fn path(label: &str) -> PathBuf {
+    PathBuf::from(format!("{}/{label}.capture", folder()))
+}
+
+/// Refuses a label that cannot be used or is taken, and everybody but root.
+pub(super) fn check(label: &str) -> Result<(), CommandError> {
+    if !is_label(label) {
+        return Err(CommandError::usage(anyhow!("a capture cannot be called {label:?}")).hint(format!(
+            "letters, digits, `_`, `.` and `-`, at most {LONGEST} of them, the first a letter or digit; not `now`"
+        )));
+    }
+    if !is_root() {
+        return Err(CommandError::not_permitted(anyhow!("only root may keep captures in {}", folder()))
+            .hint("`zenkai capture -o FILE` writes to a file of yours"));
+    }
+    // Who types the same label after the upgrade would lose what was there before it.
+    if path(label).symlink_metadata().is_ok() {
+        let shown = path(label);
+        return Err(CommandError::usage(anyhow!("there is a capture called {label} already"))
+            .hint(format!("another name, or remove {} first", shown.display())));
+    }
+    Ok(())
+}
+
+/// Writes the capture, for root's eyes only, and says where.
+pub(super) fn keep(label: &str, text: &str) -> Result<String, CommandError> {
+    // Makes the state directory and refuses one that others could write to.
+    drop(Store::open(Store::DEFAULT)?);
+    let folder = folder();
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(anyhow::Error::new(error).context(folder).into());
+        }
+        _ => {}
+    }
+    let shape = PathBuf::from(&folder).symlink_metadata().with_context(|| folder.clone())?;
+    if !shape.is_dir() || shape.uid() != 0 || shape.mode() & 0o022 != 0 {
+        return Err(CommandError::not_permitted(anyhow!("{folder} could be written by others than root"))
+            .hint(format!("look at it, then `chown root {folder}; chmod 700 {folder}`")));
+    }
+    let path = path(label);
+    let shown = path.display().to_string();
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot write {shown}"))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(|| shown.clone())?;
+    Ok(shown)
+}
+
+/// `zenkai capture --list`
+#[expect(clippy::disallowed_methods, reason = "our own state directory")]
+pub(super) fn list(out: &mut dyn Write) -> Result<Exit, CommandError> {
+    let entries = match std::fs::read_dir(folder()) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let text = "none; `zenkai capture --label NAME` keeps one".to_owned();
+            output::write_blocks(out, &[Block::Text(text)])?;
+            return Ok(Exit::Fine);
+        }
+        Err(error) => return Err(anyhow::Error::new(error).context(folder()).into()),
+    };
+    let mut rows = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(label) = name.strip_suffix(".capture").filter(|label| is_label(label)) else { continue };
+        let size = entry.metadata().map_or(0, |shape| shape.len());
+        rows.push(vec![label.to_owned(), format!("{} kB", size / 1000)]);
+    }
+    rows.sort();
+    output::write_blocks(out, &[Block::Table(rows)])?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_label;
+
+    #[test]
+    fn labels_are_plain_names() {
+        assert!(is_label("before-upgrade") && is_label("6.1.0_a"));
+        for bad in ["", "now", ".hidden", "-x", "../x", "a/b", "a b", "ä", &"x".repeat(65)] {
+            assert!(!is_label(bad), "{bad}");
+        }
+    }
+}
