@@ -153,7 +153,7 @@ fn for_the_next_boot(host: &dyn Host, arguments: Vec<(String, String)>, asking: 
     if arguments.is_empty() {
         return Vec::new();
     }
-    let scene = Scene { host, reapply_sysctl: false };
+    let scene = Scene::new(host, false);
     let mut wants = kernel_argument_wishes(&scene, &arguments);
     if wants.is_empty() {
         let why = "the boot loader is set already; it acts after a reboot".to_owned();
