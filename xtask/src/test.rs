@@ -71,7 +71,18 @@ fn passed(command: &mut Command) -> anyhow::Result<Outcome> {
 }
 
 /// What the live tests use: a program that must be there, and the Debian package it is in.
-const PACKAGES: [(&str, &str); 2] = [("ethtool", "ethtool"), ("readelf", "binutils")];
+const PACKAGES: [(&str, &str); 10] = [
+    ("ethtool", "ethtool"),
+    ("readelf", "binutils"),
+    ("python3", "python3"),
+    ("fio", "fio"),
+    ("iperf3", "iperf3"),
+    ("memcached", "memcached"),
+    ("memcaslap", "libmemcached-tools"),
+    ("stress-ng", "stress-ng"),
+    ("sysbench", "sysbench"),
+    ("wrk", "wrk"),
+];
 
 fn packages() -> anyhow::Result<Outcome> {
     let find =

@@ -7,3 +7,4 @@ pub mod metric;
 pub mod explain;
 pub mod sampler;
 pub mod statistics;
+pub mod workload;
