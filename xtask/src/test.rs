@@ -44,6 +44,7 @@ pub(crate) fn run(args: &TestArgs) -> ExitCode {
         passed(cargo(&["test", "--workspace"]).env("ZENKAI_BIN", release_binary()?))
     });
     beside_tuned(&mut steps);
+    step(&mut steps, "barriers of a real file system", barriers);
     step(&mut steps, "docs are fresh", || {
         crate::docs::check()?;
         Ok(Outcome::Passed)
@@ -143,6 +144,27 @@ fn beside_tuned(steps: &mut Vec<Step>) {
         ]);
         passed(test.env("ZENKAI_BIN", release_binary()?).env("ZENKAI_TUNED", tuned))
     });
+}
+
+/// A scratch ext4 in a file, mounted where nobody else sees it; the loop device and the mount end with the namespace.
+fn barriers() -> anyhow::Result<Outcome> {
+    const WITH_EXT4: &str = "truncate -s 16M \"$1\" && mkfs.ext4 -q \"$1\" && \
+                             mount -o loop,nosuid,nodev,noatime \"$1\" /mnt && shift && exec \"$@\"";
+    if !is_root() {
+        return Ok(Outcome::Skipped("not root, so nothing can be mounted".to_owned()));
+    }
+    if !works(&mut command("sh", &["-c", "command -v mkfs.ext4 unshare && grep -qw ext4 /proc/filesystems"]))
+    {
+        return Ok(Outcome::Skipped("needs mkfs.ext4, unshare and a kernel with ext4".to_owned()));
+    }
+    let test = cargo(&["test", "--package", "zenkai-host", "--lib", "live::mounts::", "--", "--ignored"]);
+    let image = std::env::temp_dir().join(format!("zenkai-barriers-{}.ext4", std::process::id()));
+    let mut mounted = command("unshare", &["--mount", "sh", "-c", WITH_EXT4, "sh"]);
+    let outcome = passed(mounted.arg(&image).arg(test.get_program()).args(test.get_args()));
+    if image.exists() {
+        std::fs::remove_file(image)?;
+    }
+    outcome
 }
 
 /// The real tuned, whose loader is the judge of ours, and what it imports. Its packages are unpacked below `target`, not

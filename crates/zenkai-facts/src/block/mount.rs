@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
-use zenkai_host::Query;
+use zenkai_host::{Query, unescape_mount};
 
 use super::Block;
 use crate::{Observed, Reader, Reason};
@@ -177,19 +177,8 @@ fn parse_line(line: &str) -> Option<Mount> {
     })
 }
 
-/// Blanks, tabs, newlines, backslashes and `#` are written as three octal digits (`mangle` in fs/proc_namespace.c).
 fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = if octal.is_some() { tail.get(3..).unwrap_or_default() } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&unescape_mount(text)).into_owned()
 }
 
 /// Gives mounts and data directories the disks they are on.

@@ -1,6 +1,6 @@
 //! `mounts`: write barriers of file systems (ext4(5), `barrier=`).
 
-use zenkai_host::Knob;
+use zenkai_host::{Knob, unescape_mount};
 
 use super::{OptionSpec, Plugin, Wishes, shared::switch};
 use crate::{Fault, Instance, Scene, Want};
@@ -34,9 +34,11 @@ fn mounts(scene: &Scene) -> Vec<Mount> {
         let (Some(device), Some(_), Some(point)) = (left.next(), left.next(), left.next()) else { continue };
         let mut right = right.split(' ');
         let (Some(kind), Some(source)) = (right.next(), right.next()) else { continue };
+        // A name that is no UTF-8 is none that a profile or a knob could have.
+        let Ok(point) = String::from_utf8(unescape_mount(point)) else { continue };
         list.retain(|mount| mount.point != point);
         if source.starts_with('/') {
-            let (point, kind, device) = (point.to_owned(), kind.to_owned(), device.to_owned());
+            let (kind, device) = (kind.to_owned(), device.to_owned());
             list.push(Mount { point, kind, device });
         }
     }
@@ -90,7 +92,8 @@ mod tests {
     use crate::plugins::testing::Bench;
 
     const MOUNTS: &str = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:16 / /b rw - ext4 /dev/sdb rw\n\
-                          3 1 8:32 / /x rw - xfs /dev/sdc rw\n4 1 0:5 / /proc rw - proc proc rw\nbroken\n";
+                          3 1 8:32 / /x rw - xfs /dev/sdc rw\n4 1 0:5 / /proc rw - proc proc rw\nbroken\n\
+                          5 1 8:48 / /a\\040b rw - ext4 /dev/sdd rw\n";
 
     #[test]
     fn only_where_it_is_safe_or_forced() {
@@ -107,7 +110,8 @@ mod tests {
             plan.lines(),
             "leave: its disk may have a volatile write cache, and a power cut would cost data\n\
              cannot: barriers of /b does not exist here\n\
-             cannot: xfs has no barrier that can be turned off\n"
+             cannot: xfs has no barrier that can be turned off\n\
+             leave: its disk may have a volatile write cache, and a power cut would cost data\n"
         );
         assert!(bench.plan(&[("disable_barriers", "force")]).lines().starts_with("cannot: barriers of /"));
         assert_eq!(bench.plan(&[("disable_barriers", "x")]).mistakes().count(), 1);
@@ -116,13 +120,14 @@ mod tests {
 
     #[test]
     fn on_and_off_already() {
-        let lines = |now: &str| {
-            let knob = Query::Knob(Knob::Barriers("/b".into()));
+        let lines = |point: &str, now: &str| {
+            let knob = Query::Knob(Knob::Barriers(point.into()));
             let host =
                 FakeHost::new(&[("/proc/self/mountinfo", MOUNTS)]).reply(&knob, Reply::Text(now.into()));
-            Bench::on("mounts", host).plan_for(&["/b".to_owned()], &[("disable_barriers", "force")]).lines()
+            Bench::on("mounts", host).plan_for(&[point.to_owned()], &[("disable_barriers", "force")]).lines()
         };
-        assert_eq!(lines("on"), "barriers of /b: on -> off\n");
-        assert_eq!(lines("off"), "barriers of /b: off\n");
+        assert_eq!(lines("/b", "on"), "barriers of /b: on -> off\n");
+        assert_eq!(lines("/b", "off"), "barriers of /b: off\n");
+        assert_eq!(lines("/a b", "on"), "barriers of /a b: on -> off\n");
     }
 }
