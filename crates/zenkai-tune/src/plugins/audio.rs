@@ -6,7 +6,7 @@ use super::{
     OptionSpec, Plugin, Wishes,
     shared::{switch, whole},
 };
-use crate::{Fault, Instance, Scene};
+use crate::{Fault, Instance, OptionText, Scene};
 
 pub(super) static PLUGIN: Plugin = Plugin {
     name: "audio",
@@ -24,8 +24,15 @@ fn devices(scene: &Scene) -> Vec<String> {
     known.into_iter().filter(|name| scene.exists(&format!("/sys/module/{name}"))).map(str::to_owned).collect()
 }
 
+/// Both options act when either is written, and also when none is: tuned sets what is not written to its default.
 fn plan(_: &Scene, instance: &Instance, wishes: &mut Wishes) {
-    for option in &instance.options {
+    for spec in PLUGIN.options {
+        let default = || OptionText {
+            name: spec.name.to_owned(),
+            value: spec.default.to_owned(),
+            origin: instance.origin.clone(),
+        };
+        let option = &instance.option(spec.name).cloned().unwrap_or_else(default);
         if instance.devices.is_empty() {
             wishes.cannot(option, "", Fault::Machine, "no sound driver with power saving is loaded");
         }
@@ -64,6 +71,13 @@ mod tests {
         assert_eq!(
             bench.plan(&[("timeout", "10"), ("reset_controller", "True")]).lines(),
             format!("{dir}/power_save: 1 -> 10\n{dir}/power_save_controller: Y\n")
+        );
+        // What is not written is set to its default.
+        let slept = format!("{dir}/power_save: 1 -> 0\n{dir}/power_save_controller: Y\n");
+        assert_eq!(bench.plan(&[]).lines(), slept);
+        assert_eq!(
+            bench.plan(&[("reset_controller", "0")]).lines(),
+            format!("{dir}/power_save: 1 -> 0\n{dir}/power_save_controller: Y -> N\n")
         );
         assert_eq!(bench.plan(&[("timeout", "-1"), ("reset_controller", "x")]).mistakes().count(), 2);
         assert!(Bench::new("audio", &[]).plan(&[("timeout", "1")]).lines().starts_with("cannot: no sound"));

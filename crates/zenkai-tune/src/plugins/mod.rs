@@ -107,7 +107,74 @@ impl Plugin {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::PLUGINS;
+
+    /// The plugins of tuned 2.28 and the names of their options; a `*` at the end stands for a family of names.
+    const TUNED: &[(&str, &str)] = &[
+        ("acpi", "platform_profile"),
+        ("audio", "timeout reset_controller"),
+        (
+            "bootloader",
+            "grub2_cfg_file initrd_dst_img initrd_add_img initrd_add_dir initrd_remove_dir cmdline* skip_grub_config",
+        ),
+        (
+            "cpu",
+            "load_threshold latency_low latency_high force_latency governor sampling_down_factor energy_perf_bias \
+             min_perf_pct max_perf_pct no_turbo pm_qos_resume_latency_us energy_performance_preference boost",
+        ),
+        ("disk", "dynamic elevator apm spindown readahead readahead_multiply scheduler_quantum"),
+        ("eeepc_she", "load_threshold_normal load_threshold_powersave she_powersave she_normal"),
+        ("irq", "affinity mode"),
+        ("irqbalance", "banned_cpus"),
+        ("modules", "*"),
+        ("mounts", "disable_barriers"),
+        (
+            "net",
+            "dynamic wake_on_lan nf_conntrack_hashsize features coalesce pause ring channels txqueuelen mtu",
+        ),
+        ("rtentsk", ""),
+        (
+            "scheduler",
+            "isolated_cores cgroup_mount_point cgroup_mount_point_init cgroup_groups_init \
+             cgroup_for_isolated_cores cgroup_ps_blacklist ps_whitelist ps_blacklist kthread_process irq_process \
+             default_irq_smp_affinity perf_mmap_pages perf_process_fork runtime sched_min_granularity_ns \
+             sched_base_slice_ns sched_latency_ns sched_wakeup_granularity_ns sched_tunable_scaling \
+             sched_migration_cost_ns sched_nr_migrate numa_balancing_scan_delay_ms \
+             numa_balancing_scan_period_min_ms numa_balancing_scan_period_max_ms numa_balancing_scan_size_mb \
+             group.* cgroup.*",
+        ),
+        ("script", "script"),
+        ("scsi_host", "alpm"),
+        ("selinux", "avc_cache_threshold"),
+        ("service", "service.*"),
+        ("sysctl", "*"),
+        ("sysfs", "/sys/*"),
+        ("systemd", "cpu_affinity"),
+        ("uncore", "max_freq_khz min_freq_khz"),
+        ("usb", "autosuspend"),
+        ("video", "radeon_powersave panel_power_savings"),
+        (
+            "vm",
+            "transparent_hugepages transparent_hugepage transparent_hugepage.defrag dirty_bytes \
+             dirty_background_bytes dirty_ratio dirty_background_ratio",
+        ),
+    ];
+
+    #[test]
+    fn tuned_knows_the_same_plugins_and_options() {
+        let fixed = TUNED.iter().flat_map(|(_, names)| names.split(' ')).filter(|name| !name.contains('*'));
+        assert_eq!((TUNED.len(), fixed.filter(|name| !name.is_empty()).count()), (24, 88));
+        for (plugin, names) in TUNED {
+            let ours = super::find(plugin).unwrap_or_else(|| panic!("no plugin {plugin}"));
+            let ours: BTreeSet<&str> = ours.options.iter().map(|option| option.name).collect();
+            assert_eq!(ours, names.split_whitespace().collect(), "{plugin}");
+        }
+        let known = |name: &str| TUNED.iter().any(|(plugin, _)| *plugin == name);
+        let own: Vec<&str> = PLUGINS.iter().map(|plugin| plugin.name).filter(|name| !known(name)).collect();
+        assert_eq!(own, ["xen"]);
+    }
 
     #[test]
     fn plugins_are_listed_by_name_and_each_has_its_file() {

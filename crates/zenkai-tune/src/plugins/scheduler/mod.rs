@@ -12,6 +12,10 @@ const fn spec(name: &'static str, help: &'static str, default: &'static str) -> 
     OptionSpec { name, help, default }
 }
 
+const fn number_of(name: &'static str) -> OptionSpec {
+    spec(name, "the scheduler's number of this name, in sysctl or debugfs", "")
+}
+
 pub(super) static PLUGIN: Plugin = Plugin {
     name: "scheduler",
     summary: "Sets policy and CPUs of tasks, and tunes the scheduler",
@@ -30,8 +34,17 @@ pub(super) static PLUGIN: Plugin = Plugin {
         spec("perf_mmap_pages", "size of the event ring of the living process", ""),
         spec("perf_process_fork", "1 to look at forks too in the living process", "0"),
         spec("runtime", "0 to leave tasks that appear later alone; needs a living process", "1"),
-        spec("sched_*", "the scheduler's number of this name, in sysctl or debugfs", ""),
-        spec("numa_balancing_scan_*", "the number of this name, in sysctl or debugfs", ""),
+        number_of("sched_min_granularity_ns"),
+        number_of("sched_base_slice_ns"),
+        number_of("sched_latency_ns"),
+        number_of("sched_wakeup_granularity_ns"),
+        number_of("sched_tunable_scaling"),
+        number_of("sched_migration_cost_ns"),
+        number_of("sched_nr_migrate"),
+        number_of("numa_balancing_scan_delay_ms"),
+        number_of("numa_balancing_scan_period_min_ms"),
+        number_of("numa_balancing_scan_period_max_ms"),
+        number_of("numa_balancing_scan_size_mb"),
         spec("group.*", "order:policy(f b r o *):priority:mask, * or cgroup.NAME:regular expression", ""),
         spec("cgroup.*", "CPU list of a group in the cpuset hierarchy", ""),
     ],
@@ -85,10 +98,7 @@ fn number(scene: &Scene, option: &OptionText, wishes: &mut Wishes) {
         "numa_balancing_scan_period_min_ms" => &["numa_balancing/scan_period_min_ms"],
         "numa_balancing_scan_period_max_ms" => &["numa_balancing/scan_period_max_ms"],
         "numa_balancing_scan_size_mb" => &["numa_balancing/scan_size_mb"],
-        _ => {
-            wishes.cannot(option, "", Fault::Profile, format!("the scheduler plugin has no option {name}"));
-            return;
-        }
+        _ => &[],
     };
     let sysctl = Knob::Sysctl(format!("kernel.{name}"));
     if sysctl.path().is_some_and(|path| scene.exists(&path)) {
@@ -118,11 +128,9 @@ mod tests {
         );
         let new = Bench::new("scheduler", &[("/sys/kernel/debug/sched/base_slice_ns", "2800000\n")]);
         assert_eq!(
-            new.plan(&[("sched_min_granularity_ns", ">1"), ("sched_latency_ns", "1"), ("sched_x", "1")])
-                .lines(),
+            new.plan(&[("sched_min_granularity_ns", ">1"), ("sched_latency_ns", "1")]).lines(),
             "leave: /sys/kernel/debug/sched/base_slice_ns is 2800000, not below 1\n\
-             cannot: this kernel does not have it any more\n\
-             cannot: the scheduler plugin has no option sched_x\n"
+             cannot: this kernel does not have it any more\n"
         );
         assert_eq!(
             new.plan(&[("perf_mmap_pages", "128")]).lines(),
