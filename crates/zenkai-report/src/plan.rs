@@ -17,7 +17,7 @@ pub fn plan(title: &str, plan: &Plan) -> Vec<Block> {
     let mut blocks = vec![Block::Text(title.to_owned()), Block::Text(overview(plan))];
     let groups: [(&str, Belongs); 5] = [
         ("To change", |state| matches!(state, State::Change { .. })),
-        ("To run", |state| matches!(state, State::Run)),
+        ("To run", |state| matches!(state, State::Run | State::RunAgain)),
         ("Needs a living process; applying alone does not do it", |state| matches!(state, State::Hold)),
         ("Wrong in the profile", |state| matches!(state, State::Cannot { fault: Fault::Profile, .. })),
         ("Cannot act here", |state| {
@@ -74,7 +74,7 @@ impl Verdict {
             State::Change { when: When::AfterReboot, .. } => Self::PendingReboot,
             State::Cannot { fault: Fault::Machine, .. } => Self::NotAvailable,
             State::Cannot { fault: Fault::Reading, .. } | State::Hold => Self::Unknown,
-            State::Run => match step.wish.want {
+            State::Run | State::RunAgain => match step.wish.want {
                 Want::Run { verify: None, .. } => return None,
                 _ => Self::Unknown,
             },
@@ -99,6 +99,7 @@ fn overview(plan: &Plan) -> String {
     let later = count(|state| matches!(state, State::Change { when: When::AfterReboot, .. }));
     let right = count(|state| matches!(state, State::Same { .. } | State::Leave(_)));
     let run = count(|state| matches!(state, State::Run));
+    let again = count(|state| matches!(state, State::RunAgain));
     let hold = count(|state| matches!(state, State::Hold));
     let wrong = plan.mistakes().count();
     let cannot = count(|state| matches!(state, State::Cannot { .. })) - wrong;
@@ -106,6 +107,7 @@ fn overview(plan: &Plan) -> String {
         (now, "to change now"),
         (later, "to change for the next boot"),
         (run, "to run"),
+        (again, "to run again"),
         (hold, "need a living process"),
         (right, "right already"),
         (cannot, "cannot act here"),
@@ -184,6 +186,7 @@ fn what(step: &Step) -> String {
         State::Same { value } => format!("{value} already"),
         State::Change { from, to, .. } => format!("{from} → {to}"),
         State::Run => String::new(),
+        State::RunAgain => "has run already, and runs again when applied".to_owned(),
         State::Hold => hold(step),
         State::Leave(why) | State::Cannot { why, .. } => why.clone(),
         State::Overruled { by } => format!("overruled by {by}"),

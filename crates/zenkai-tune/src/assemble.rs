@@ -267,13 +267,14 @@ impl Assembly<'_> {
         let environment: Vec<(String, String)> =
             instance.variables.iter().map(|(name, value)| (format!("TUNED_{name}"), value.clone())).collect();
         for device in &instance.devices {
-            let act = |operation: &str| Act::Script {
+            let act = |operations: &[&str]| Act::Script {
                 path: path.clone(),
-                arguments: vec![operation.to_owned(), device.clone()],
+                arguments: operations.iter().chain([&device.as_str()]).map(ToString::to_string).collect(),
                 environment: environment.clone(),
             };
-            let want =
-                Want::Run { act: act("apply"), undo: Some(act("unapply")), verify: Some(act("verify")) };
+            // As with `stop full_rollback` of the plugin script: nothing stays, also not for the next boot.
+            let undo = Some(act(&["unapply", "full_rollback"]));
+            let want = Want::Run { act: act(&["apply"]), undo, verify: Some(act(&["verify"])) };
             wishes.want(&option, device, want);
         }
     }

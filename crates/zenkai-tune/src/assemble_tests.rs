@@ -5,15 +5,17 @@ use crate::{Plan, State, profile::Library};
 
 const DIR: &str = "/etc/tuned/profiles";
 
+fn plan(host: &FakeHost) -> Plan {
+    let functions = Functions { host, commands: None };
+    let conf = MainConf::read(host).unwrap();
+    let library = Library::new(host, conf.profile_directories.clone());
+    let profile = library.load(&["p".to_owned()], None, &functions).unwrap();
+    Plan::new(host, wishes(&Scene::new(host, true), &profile, &conf, functions))
+}
+
 /// What the profile text comes to on the machine: one line for each step.
 fn lines(host: FakeHost, text: &str) -> String {
-    let host = host.file(&format!("{DIR}/p/tuned.conf"), text);
-    let functions = Functions { host: &host, commands: None };
-    let conf = MainConf::read(&host).unwrap();
-    let library = Library::new(&host, conf.profile_directories.clone());
-    let profile = library.load(&["p".to_owned()], None, &functions).unwrap();
-    let scene = Scene::new(&host, true);
-    let plan = Plan::new(&host, wishes(&scene, &profile, &conf, functions));
+    let plan = plan(&host.file(&format!("{DIR}/p/tuned.conf"), text));
     let line = |step: &crate::Step| {
         let what = match &step.state {
             State::Same { value } => format!("is {value}"),
@@ -58,6 +60,24 @@ fn mistakes_are_told_with_their_line_and_a_likely_name() {
     assert!(out.contains("p:5 [sysfs] Profile: `${nope}` has a variable that is not defined"), "{out}");
     assert!(out.contains("p:6 [sysfs] Profile: ") && out.contains("nope"), "{out}");
     assert!(!out.contains("->"), "nothing of it reaches the machine: {out}");
+}
+
+#[test]
+fn scripts_of_a_unit_are_called_for_each_device() {
+    let host = FakeHost::new(&[
+        ("/sys/block/sda/removable", "0\n"),
+        ("/sys/block/sda/queue/read_ahead_kb", "128\n"),
+        (&format!("{DIR}/p/s.sh"), "#!/bin/sh\n"),
+    ]);
+    let text = "[disk]\nreadahead=256\nscript_pre=${i:PROFILE_DIR}/s.sh\n";
+    let plan = plan(&host.file(&format!("{DIR}/p/tuned.conf"), text));
+    assert_eq!(
+        plan.lines(),
+        format!(
+            "run: {DIR}/p/s.sh apply sda (undo: {DIR}/p/s.sh unapply full_rollback sda)\n\
+             /sys/block/sda/queue/read_ahead_kb: 128 -> 256\n"
+        )
+    );
 }
 
 #[test]

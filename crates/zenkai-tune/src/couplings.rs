@@ -133,6 +133,18 @@ const PSTATE_LIMITS: &[&str] = &[
     "/sys/devices/system/cpu/cpufreq/*/scaling_min_freq",
 ];
 
+/// The two forms of one limit: setting one zeroes the other.
+const FORMS: [(&str, &str); 3] = [
+    ("/proc/sys/vm/dirty_bytes", "/proc/sys/vm/dirty_ratio"),
+    ("/proc/sys/vm/dirty_background_bytes", "/proc/sys/vm/dirty_background_ratio"),
+    ("/proc/sys/vm/overcommit_kbytes", "/proc/sys/vm/overcommit_ratio"),
+];
+
+/// One name for the limit that this file is a form of; the sources are those of the table above.
+pub(crate) fn limit(path: &str) -> Option<&'static str> {
+    FORMS.iter().find(|(one, other)| path == *one || path == *other).map(|(_, ratio)| *ratio)
+}
+
 /// The knobs that turning this one may change besides, as far as they exist here. Sysctls are given as files.
 ///
 /// Undoing should set `knob` back first and these afterwards: most are settled by the kernel when `knob` moves.

@@ -5,7 +5,7 @@ use std::{collections::HashMap, io};
 use serde::{Deserialize, Serialize};
 use zenkai_host::{Host, Knob, NotRecorded, Value, errno_name, value};
 
-use crate::{Fault, Want, When, Wish, profile::Origin};
+use crate::{Fault, Want, When, Wish, couplings, profile::Origin, transaction::Held};
 
 /// What is to be done, in order. Planning twice without a change in between gives the same plan, and a plan made
 /// after it was applied has no changes: that is what verifying is.
@@ -46,6 +46,8 @@ pub enum State {
     },
     /// Something is run.
     Run,
+    /// The profile in force has run it since the boot. Applying runs it again, as tuned does, after undoing it.
+    RunAgain,
     /// A living process must hold it; a plan that is applied once cannot.
     Hold,
     /// It stays as it is; why.
@@ -75,9 +77,14 @@ impl Wish {
 }
 
 impl Plan {
-    /// Looks at each wished knob once. When two wishes are for one knob, the later one counts: each knob is written
-    /// once.
+    /// Looks at each wished knob once. When two wishes are for one knob, or for two forms of one limit, the later one
+    /// counts: each is written once.
     pub fn new(host: &dyn Host, wishes: Vec<Wish>) -> Self {
+        Self::beside(&Held::default(), host, wishes)
+    }
+
+    /// As [`Plan::new`], on a machine where a profile is in force.
+    pub fn beside(held: &Held, host: &dyn Host, wishes: Vec<Wish>) -> Self {
         let mut last: HashMap<Target, usize> = HashMap::new();
         for (at, wish) in wishes.iter().enumerate() {
             if let Some(knob) = wish.knob() {
@@ -93,7 +100,10 @@ impl Plan {
         let steps = wishes.into_iter().zip(overruled).map(|(wish, overruled)| {
             let state = match overruled {
                 Some(by) => State::Overruled { by },
-                None => state(host, &wish.want),
+                None => match &wish.want {
+                    Want::Run { act, .. } if held.has_run(act) => State::RunAgain,
+                    want => state(host, want),
+                },
             };
             Step { wish, state }
         });
@@ -105,7 +115,7 @@ impl Plan {
         self.steps.iter().filter(|step| matches!(step.state, State::Change { .. }))
     }
 
-    /// Whether applying would do anything.
+    /// Whether applying would do anything but run again what has run already.
     pub fn is_empty(&self) -> bool {
         self.steps.iter().all(|step| !matches!(step.state, State::Change { .. } | State::Run))
     }
@@ -116,7 +126,7 @@ impl Plan {
     }
 }
 
-/// Two names of one thing (a sysctl and its file) are the same target.
+/// Two names of one thing (a sysctl and its file) are the same target, and so are two forms of one limit.
 #[derive(PartialEq, Eq, Hash)]
 enum Target {
     Path(String),
@@ -125,7 +135,8 @@ enum Target {
 
 impl Target {
     fn of(knob: &Knob) -> Self {
-        knob.path().map_or_else(|| Self::Knob(knob.clone()), Self::Path)
+        let path = knob.path().map(|path| couplings::limit(&path).map_or(path, str::to_owned));
+        path.map_or_else(|| Self::Knob(knob.clone()), Self::Path)
     }
 }
 
@@ -247,5 +258,14 @@ mod tests {
         assert_eq!(plan.steps[0].state, State::Overruled { by: Origin::Line { file: "p".into(), line: 2 } });
         assert!(matches!(&plan.steps[1].state, State::Change { to, .. } if *to == "20".into()));
         assert_eq!(plan.changes().count(), 1);
+        // Two forms of one limit: the earlier would be zeroed by the later, or the other way round if that is right
+        // already.
+        let host =
+            FakeHost::new(&[("/proc/sys/vm/dirty_bytes", "0\n"), ("/proc/sys/vm/dirty_ratio", "20\n")]);
+        let bytes = wish(1, Knob::Sysctl("vm.dirty_bytes".into()), "4096");
+        let ratio = wish(2, Knob::Attribute("/proc/sys/vm/dirty_ratio".into()), "20");
+        let plan = Plan::new(&host, vec![bytes, ratio]);
+        assert_eq!(plan.steps[0].state, State::Overruled { by: Origin::Line { file: "p".into(), line: 2 } });
+        assert_eq!(plan.steps[1].state, State::Same { value: "20".into() });
     }
 }

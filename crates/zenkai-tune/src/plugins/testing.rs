@@ -56,7 +56,7 @@ impl Bench {
         };
         let mut wishes = super::Wishes::new(&instance);
         (self.plugin.plan)(&scene, &instance, &mut wishes);
-        Plan::new(&self.host, wishes.into_list())
+        Plan::beside(&self.held, &self.host, wishes.into_list())
     }
 }
 
@@ -73,7 +73,7 @@ impl Plan {
                     (State::Change { from, to, .. }, _) => {
                         format!("{knob}: {} -> {}\n", show(from), show(to))
                     }
-                    (State::Run, Want::Run { act, undo, .. }) => {
+                    (State::Run | State::RunAgain, Want::Run { act, undo, .. }) => {
                         let undo = undo.as_ref().map(|undo| format!(" (undo: {undo})")).unwrap_or_default();
                         format!("run: {act}{undo}\n")
                     }

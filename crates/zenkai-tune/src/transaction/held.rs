@@ -2,16 +2,24 @@
 
 use std::collections::HashMap;
 
-use zenkai_host::{Host, Knob, Value};
+use zenkai_host::{Act, Host, Knob, Value};
 
-use super::{Store, TransactionError, boot_id, canonical, find_active, find_stuck, journal::Kept, prepare};
+use super::{
+    Kind, Store, TransactionError, boot_id, canonical, find_active, find_stuck,
+    journal::{Deed, Journal, Kept},
+    prepare,
+};
 use crate::same;
 
 /// The knobs that the profile in force holds, with their values from before it. A profile is planned for the machine as
 /// it was before: what takes the place of another one must not build upon it, and planning what is in force already must
 /// give the same plan again.
 #[derive(Debug, Clone, Default)]
-pub struct Held(HashMap<Knob, Kept>);
+pub struct Held {
+    knobs: HashMap<Knob, Kept>,
+    /// What the profile in force has run since the boot.
+    ran: Vec<Act>,
+}
 
 impl Held {
     /// From the journals in this state directory, which must be this machine's.
@@ -21,16 +29,28 @@ impl Held {
         let stuck = find_stuck(store, active.as_ref().map_or(0, |active| active.id), &boot_id)?;
         let held = prepare::held_now(active.as_ref(), stuck, &boot_id);
         // Where a knob is held twice the first counts, as in `prepare`.
-        Ok(Self(held.into_iter().rev().map(|kept| (kept.knob.clone(), kept)).collect()))
+        let knobs = held.into_iter().rev().map(|kept| (kept.knob.clone(), kept)).collect();
+        let here = |active: &Journal| active.begin.kind == Kind::Profile && active.begin.boot_id == boot_id;
+        let deeds = active.filter(here).map(|active| active.deeds).unwrap_or_default();
+        let ran = deeds.into_iter().filter_map(|deed| match deed {
+            Deed::Run(run) if !run.back => Some(run.act),
+            _ => None,
+        });
+        Ok(Self { knobs, ran: ran.collect() })
+    }
+
+    /// Whether the profile in force has run this since the boot.
+    pub(crate) fn has_run(&self, act: &Act) -> bool {
+        self.ran.contains(act)
     }
 
     /// What the knob showed before the profile in force; `now` where that does not hold it, or where somebody else has
     /// changed it since.
     pub fn before(&self, knob: &Knob, now: Value) -> Value {
-        if self.0.is_empty() {
+        if self.knobs.is_empty() {
             return now;
         }
-        match self.0.get(&canonical(knob)) {
+        match self.knobs.get(&canonical(knob)) {
             Some(kept) if same(&kept.left, &now) => kept.base.clone(),
             _ => now,
         }

@@ -6,7 +6,7 @@ use super::{
     Fate, Row, Target, canonical,
     journal::{Deed, Journal, Kept, Kind, Run, Save, Turn},
 };
-use crate::{Plan, State, Want, couplings::disturbed_by, same};
+use crate::{Plan, State, Step, Want, couplings::disturbed_by, same};
 
 /// Fills the journal for a plan that takes the place of the active profile.
 pub(super) fn fill(
@@ -26,9 +26,7 @@ pub(super) fn fill(
     let (mut wanted, mut knobs) = (Vec::new(), Vec::new());
     for step in &plan.steps {
         let Some(knob) = step.wish.knob().map(canonical) else {
-            if let (State::Run, Want::Run { act, undo, .. }) = (&step.state, &step.wish.want) {
-                wanted.push(Deed::Run(Run { act: act.clone(), undo: undo.clone(), back: false }));
-            }
+            wanted.extend(run_of(step).map(Deed::Run));
             continue;
         };
         match &step.state {
@@ -87,6 +85,15 @@ pub(super) fn fill(
     hold_on(host, journal, still);
     journal.wanted = knobs;
     rows
+}
+
+fn run_of(step: &Step) -> Option<Run> {
+    match (&step.state, &step.wish.want) {
+        (State::Run | State::RunAgain, Want::Run { act, undo, .. }) => {
+            Some(Run { act: act.clone(), undo: undo.clone(), back: false })
+        }
+        _ => None,
+    }
 }
 
 /// What is held on, though nothing writes to it this time.

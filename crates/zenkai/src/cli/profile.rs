@@ -146,7 +146,7 @@ impl<'h> Tuned<'h> {
     }
 
     pub(super) fn plan(&self, profile: &Profile) -> Plan {
-        Plan::new(self.host, self.wishes(profile))
+        Plan::beside(&self.held, self.host, self.wishes(profile))
     }
 
     /// The names of the chosen profile; none when none is wanted.

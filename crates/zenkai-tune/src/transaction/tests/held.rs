@@ -1,7 +1,7 @@
 //! Planning what is in force already, or what takes its place.
 
 use super::*;
-use crate::plugins::testing::Bench;
+use crate::{State, plugins::testing::Bench};
 
 const READ_AHEAD: &str = "/sys/block/sda/queue/read_ahead_kb";
 
@@ -62,4 +62,19 @@ fn a_reboot_ends_what_the_kernel_held() {
     let held = Held::read(&bench.host, &store).unwrap();
     let knob = Knob::Attribute(READ_AHEAD.into());
     assert_eq!(held.before(&knob, "192".into()), "192".into());
+}
+
+#[test]
+fn what_has_run_is_no_change_until_it_is_undone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (host, store) = (machine(), store(&dir));
+    let act = |word: &str| Act::Command { argv: vec!["true".into(), word.into()] };
+    let mut script = wish("/sys/thp", "never");
+    script.want = Want::Run { act: act("start"), undo: Some(act("stop")), verify: None };
+    let plan = || Plan::beside(&Held::read(&host, &store).unwrap(), &host, vec![script.clone()]);
+    assert_eq!((&plan().steps[0].state, plan().is_empty()), (&State::Run, false));
+    apply(&host, &store, Kind::Profile, "a", vec![script.clone()]);
+    assert_eq!((&plan().steps[0].state, plan().is_empty()), (&State::RunAgain, true));
+    apply(&host, &store, Kind::Off, "", Vec::new());
+    assert_eq!(plan().steps[0].state, State::Run);
 }
