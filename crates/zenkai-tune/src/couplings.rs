@@ -3,6 +3,8 @@
 //! A transaction reads these before it writes, so that undoing can put them back, and so that it does not take the
 //! kernel's own doing for somebody else's. Listed is what a write *may* change: only those that did change matter.
 
+use std::collections::{BTreeSet, HashSet};
+
 use zenkai_host::{EthtoolRequest, Host, Knob};
 
 use crate::{plugins::glob_paths, profile::fnmatch};
@@ -145,22 +147,98 @@ pub(crate) fn limit(path: &str) -> Option<&'static str> {
     FORMS.iter().find(|(one, other)| path == *one || path == *other).map(|(_, ratio)| *ratio)
 }
 
-/// The knobs that turning this one may change besides, as far as they exist here. Sysctls are given as files.
-///
-/// Undoing should set `knob` back first and these afterwards: most are settled by the kernel when `knob` moves.
-pub(crate) fn disturbed_by(host: &dyn Host, knob: &Knob) -> Vec<Knob> {
-    let Some(written) = knob.path() else { return in_the_card(host, knob) };
-    let path = written.as_str();
-    let mut paths: Vec<String> = COUPLED
-        .iter()
-        .filter_map(|(pattern, others)| Some((taken(pattern, path)?, others)))
-        .flat_map(|(parts, others)| others.iter().map(move |other| fill(other, path, &parts)))
-        .flat_map(|other| glob_paths(host, &other))
-        .filter(|other| *other != path)
-        .collect();
-    paths.sort();
-    paths.dedup();
-    paths.into_iter().map(Knob::Attribute).collect()
+/// What turning knobs may change besides. Whether a knob is among it is a question of names alone, so that asking costs
+/// no look at the machine. Sysctls count as files.
+#[derive(Debug, Default)]
+pub(crate) struct Moves {
+    /// What belongs to a card and is no file.
+    knobs: HashSet<Knob>,
+    /// Paths without a `*`.
+    files: HashSet<String>,
+    /// Paths with a `*` within a part, each with the path that moves them: no knob is moved by itself.
+    globs: BTreeSet<(String, String)>,
+}
+
+impl Moves {
+    /// What turning this one moves.
+    pub(crate) fn by(knob: &Knob) -> Self {
+        Self::by_any([knob])
+    }
+
+    /// What turning any of these moves.
+    pub(crate) fn by_any<'k>(knobs: impl IntoIterator<Item = &'k Knob>) -> Self {
+        let mut moves = Self::default();
+        for knob in knobs {
+            match knob.path() {
+                Some(path) => moves.add_files(&path),
+                None => moves.add_card(knob),
+            }
+        }
+        moves
+    }
+
+    fn add_files(&mut self, path: &str) {
+        let taken = COUPLED.iter().filter_map(|(pattern, others)| Some((taken(pattern, path)?, others)));
+        for (parts, others) in taken {
+            others.iter().for_each(|other| self.add(fill(other, path, &parts), path));
+        }
+    }
+
+    /// Most drivers take the queues down to change their number or size: what is set per queue starts anew, and the
+    /// link may go down and come back (net/core/dev.c, netif_set_real_num_tx_queues() resets XPS; the drivers'
+    /// `set_ringparam` and `set_channels`).
+    fn add_card(&mut self, knob: &Knob) {
+        let Knob::Ethtool { device, request } = knob else { return };
+        let other = |request| Knob::Ethtool { device: device.clone(), request };
+        match request {
+            EthtoolRequest::Rings => self.knobs.extend([other(EthtoolRequest::Coalesce)]),
+            EthtoolRequest::Channels => {
+                self.knobs.extend([other(EthtoolRequest::Rings), other(EthtoolRequest::Coalesce)]);
+                for queue in ["rx-*/rps_cpus", "rx-*/rps_flow_cnt", "tx-*/xps_cpus", "tx-*/xps_rxqs"] {
+                    self.add(format!("/sys/class/net/{device}/queues/{queue}"), "");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, path: String, by: &str) {
+        // A path that leads out of its tree names nothing.
+        if path == by || path.split('/').any(|part| part == "..") {
+            return;
+        }
+        if path.contains('*') {
+            self.globs.insert((path, by.to_owned()));
+        } else {
+            self.files.insert(path);
+        }
+    }
+
+    /// Whether it is nothing at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.knobs.is_empty() && self.files.is_empty() && self.globs.is_empty()
+    }
+
+    /// Whether this knob is among it.
+    pub(crate) fn contains(&self, knob: &Knob) -> bool {
+        match knob.path() {
+            Some(path) => {
+                let matches = |(glob, by): &(String, String)| *by != path && taken(glob, &path).is_some();
+                self.files.contains(&path) || self.globs.iter().any(matches)
+            }
+            None => self.knobs.contains(knob),
+        }
+    }
+
+    /// All of it that exists here.
+    pub(crate) fn here(&self, host: &dyn Host) -> BTreeSet<Knob> {
+        let globs = self.globs.iter().flat_map(|(glob, by)| {
+            let paths = glob_paths(host, glob).into_iter();
+            paths.filter(move |path| path != by)
+        });
+        let files = self.files.iter().flat_map(|file| glob_paths(host, file)).chain(globs);
+        files.map(Knob::Attribute).chain(self.knobs.iter().cloned()).collect()
+    }
 }
 
 /// The parts of the path that the pattern's parts with a `*` matched; `None` when the path is not of that form.
@@ -192,26 +270,6 @@ fn fill(other: &str, path: &str, parts: &[&str]) -> String {
     parts.iter().zip(1..).fold(filled, |text, (part, nth)| text.replace(&format!("{{{nth}}}"), part))
 }
 
-/// Most drivers take the queues down to change their number or size: what is set per queue starts anew, and the link
-/// may go down and come back (net/core/dev.c, netif_set_real_num_tx_queues() resets XPS; the drivers' `set_ringparam`
-/// and `set_channels`).
-fn in_the_card(host: &dyn Host, knob: &Knob) -> Vec<Knob> {
-    let Knob::Ethtool { device, request } = knob else { return Vec::new() };
-    let other = |request| Knob::Ethtool { device: device.clone(), request };
-    match request {
-        EthtoolRequest::Rings => vec![other(EthtoolRequest::Coalesce)],
-        EthtoolRequest::Channels => {
-            let mut knobs = vec![other(EthtoolRequest::Rings), other(EthtoolRequest::Coalesce)];
-            for queue in ["rx-*/rps_cpus", "rx-*/rps_flow_cnt", "tx-*/xps_cpus", "tx-*/xps_rxqs"] {
-                let files = glob_paths(host, &format!("/sys/class/net/{device}/queues/{queue}"));
-                knobs.extend(files.into_iter().map(Knob::Attribute));
-            }
-            knobs
-        }
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use zenkai_host::FakeHost;
@@ -219,7 +277,7 @@ mod tests {
     use super::*;
 
     fn disturbed(host: &FakeHost, knob: &Knob) -> Vec<String> {
-        disturbed_by(host, knob).iter().map(ToString::to_string).collect()
+        Moves::by(knob).here(host).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -262,6 +320,25 @@ mod tests {
     }
 
     #[test]
+    fn asking_needs_no_machine() {
+        let queue = |file: &str| Knob::Attribute(format!("/sys/block/sda/queue/{file}"));
+        let moves = Moves::by_any([&queue("scheduler"), &Knob::Sysctl("vm.dirty_bytes".into())]);
+        for moved in
+            [queue("nr_requests"), queue("iosched/fifo_batch"), Knob::Sysctl("vm.dirty_ratio".into())]
+        {
+            assert!(moves.contains(&moved), "{moved}");
+        }
+        for still in [
+            queue("iosched/a/b"),
+            queue("rotational"),
+            Knob::Attribute("/sys/block/sdb/queue/nr_requests".into()),
+        ] {
+            assert!(!moves.contains(&still), "{still}");
+        }
+        assert!(Moves::by(&queue("rotational")).is_empty());
+    }
+
+    #[test]
     fn hostile_names_lead_nowhere() {
         let host = FakeHost::new(&[("/proc/sys/vm/dirty_ratio", "20\n")]);
         let knob = Knob::Attribute("/proc/sys/net/ipv4/conf/default/../../../vm/dirty_bytes".into());
@@ -275,7 +352,7 @@ mod tests {
         let knob = Knob::Ethtool { device: "eth0".into(), request: EthtoolRequest::Channels };
         assert_eq!(
             disturbed(&host, &knob),
-            ["eth0 rings", "eth0 coalesce", "/sys/class/net/eth0/queues/tx-0/xps_cpus"]
+            ["/sys/class/net/eth0/queues/tx-0/xps_cpus", "eth0 rings", "eth0 coalesce"]
         );
     }
 }

@@ -1,12 +1,14 @@
 //! What a transaction is going to do, with everything it needs to take it back.
 
+use std::collections::HashSet;
+
 use zenkai_host::{Host, Knob, Value, value};
 
 use super::{
     Fate, Row, Target, canonical,
     journal::{Deed, Journal, Kept, Kind, Run, Save, Turn},
 };
-use crate::{Plan, State, Step, Want, couplings::disturbed_by, same};
+use crate::{Plan, State, Step, Want, couplings::Moves, same};
 
 /// Fills the journal for a plan that takes the place of the active profile.
 pub(super) fn fill(
@@ -54,8 +56,9 @@ pub(super) fn fill(
     }
     // What a wanted knob sets by its nature (dirty_ratio, when dirty_bytes is wanted) is not put back against it.
     let opposite = |knob: &Knob| {
-        let moves = disturbed_by(host, knob);
-        knobs.iter().any(|wanted| moves.contains(wanted) && disturbed_by(host, wanted).contains(knob))
+        let moves = Moves::by(knob);
+        !moves.is_empty()
+            && knobs.iter().any(|wanted| moves.contains(wanted) && Moves::by(wanted).contains(knob))
     };
     for end in ends(active, &held, boot_id) {
         let kept = match end {
@@ -238,9 +241,9 @@ fn push_back(journal: &mut Journal, knob: &Knob, from: Value, to: Value) {
 }
 
 fn add_saves(host: &dyn Host, journal: &mut Journal, base_of: &dyn Fn(&Knob, &Value) -> Value) {
-    let turned: Vec<Knob> = journal.turns().map(|turn| turn.knob.clone()).collect();
-    for knob in turned.iter().flat_map(|knob| disturbed_by(host, knob)) {
-        if turned.contains(&knob) || journal.saves.iter().any(|save| save.knob == knob) {
+    let turned: HashSet<Knob> = journal.turns().map(|turn| turn.knob.clone()).collect();
+    for knob in Moves::by_any(&turned).here(host) {
+        if turned.contains(&knob) {
             continue;
         }
         if let Ok(from) = value(host, &knob) {

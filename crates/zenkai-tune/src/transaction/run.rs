@@ -1,6 +1,6 @@
 //! Doing what a prepared journal says, and taking it back.
 
-use std::{collections::HashSet, io};
+use std::io;
 
 use rustix::io::Errno;
 use zenkai_host::{Act, Knob, TunableHost, Value, errno_name, value};
@@ -10,7 +10,7 @@ use super::{
     journal::{Deed, End, Journal, Record, Run, Turn, line},
     store::JournalFile,
 };
-use crate::{couplings::disturbed_by, same};
+use crate::{couplings::Moves, same};
 
 /// Knobs that move each other are put back in at most this many rounds.
 const ROUNDS: usize = 3;
@@ -144,10 +144,10 @@ fn note_left(file: &JournalFile, journal: &mut Journal, knob: &Knob, shows: Valu
 /// What was wanted and is moved by a later step (`nr_requests`, when the scheduler is set after it). Of two that move
 /// each other (`dirty_bytes` and `dirty_ratio`) the later stays.
 fn disturbed_goals(host: &dyn TunableHost, journal: &Journal) -> Vec<(Knob, Value)> {
-    let turns: Vec<(&Turn, Vec<Knob>)> = journal
+    let turns: Vec<(&Turn, Moves)> = journal
         .turns()
         .filter(|turn| !turn.back && !journal.refused.contains(&turn.knob))
-        .map(|turn| (turn, disturbed_by(host, &turn.knob)))
+        .map(|turn| (turn, Moves::by(&turn.knob)))
         .collect();
     let moved_later = |nth: usize| {
         let (turn, moves) = &turns[nth];
@@ -157,7 +157,7 @@ fn disturbed_goals(host: &dyn TunableHost, journal: &Journal) -> Vec<(Knob, Valu
     };
     let moved = turns.iter().enumerate().filter(|(nth, _)| moved_later(*nth));
     let right_before = journal.saves.iter().filter(|save| {
-        let others = disturbed_by(host, &save.knob);
+        let others = Moves::by(&save.knob);
         journal.wanted.contains(&save.knob) && turns.iter().all(|(turn, _)| !others.contains(&turn.knob))
     });
     moved
@@ -174,16 +174,10 @@ fn note_side_effects(
     journal: &mut Journal,
     rows: &mut [Row],
 ) -> Result<(), String> {
-    let moves_another = |turn: &Turn| {
-        let moves = disturbed_by(host, &turn.knob);
-        !moves.is_empty() && journal.turns().any(|other| moves.contains(&other.knob))
-    };
-    if journal.saves.is_empty() && !journal.turns().any(moves_another) {
-        return Ok(());
-    }
+    let moved = Moves::by_any(journal.turns().map(|turn| &turn.knob));
     let watched: Vec<(Knob, Value)> = journal
         .turns()
-        .filter(|turn| !journal.refused.contains(&turn.knob))
+        .filter(|turn| moved.contains(&turn.knob) && !journal.refused.contains(&turn.knob))
         .map(|turn| (turn.knob.clone(), journal.left(&turn.knob, &turn.to).clone()))
         .chain(journal.saves.iter().map(|save| (save.knob.clone(), save.from.clone())))
         .collect();
@@ -212,7 +206,7 @@ enum Back {
 /// Takes back what was begun, the last deed first, and what moved with it. An act is undone when it was announced: it
 /// may have run. What shows neither our value nor the old one was changed by somebody else, and is kept.
 pub(super) fn put_back(host: &dyn TunableHost, journal: &Journal) -> Vec<Row> {
-    let moved: HashSet<Knob> = journal.begun().flat_map(|(_, turn)| disturbed_by(host, &turn.knob)).collect();
+    let moved = Moves::by_any(journal.begun().map(|(_, turn)| &turn.knob));
     let (mut rows, mut goals) = (Vec::new(), Vec::new());
     for (nth, deed) in journal.deeds.iter().enumerate().rev() {
         match deed {
@@ -247,7 +241,7 @@ fn take_back_act(host: &dyn TunableHost, undo: &Act) -> Row {
     Row { what: undo.to_string(), knob: None, from: Value::Absent, to: Value::Absent, fate }
 }
 
-fn back(host: &dyn TunableHost, journal: &Journal, nth: usize, turn: &Turn, moved: &HashSet<Knob>) -> Back {
+fn back(host: &dyn TunableHost, journal: &Journal, nth: usize, turn: &Turn, moved: &Moves) -> Back {
     let begun = journal.doing.contains(&nth);
     // The one deed we may have died in: what the kernel made of the value is not known.
     if journal.in_doubt == Some(nth) || moved.contains(&turn.knob) {

@@ -1,6 +1,6 @@
 //! The state directory. Our own files are the one thing that is written past `TunableHost`, and only here.
 
-use std::{io, os::fd::OwnedFd, thread, time::Duration};
+use std::{io, os::fd::OwnedFd, sync::mpsc, thread, time::Duration};
 
 use rustix::{
     fs::{AtFlags, Dir, FallocateFlags, FlockOperation, Mode, OFlags},
@@ -11,8 +11,6 @@ use super::TransactionError;
 
 /// A journal larger than this is not ours: 10 000 knobs come to about 4 MiB.
 const JOURNAL_LIMIT: usize = 64 << 20;
-/// How often a held lock is tried again.
-const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// The state directory: a lock, and one journal for each transaction, `transactions/0001.jsonl`.
 #[derive(Debug)]
@@ -66,26 +64,19 @@ impl Store {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.dir, "lock", flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| TransactionError::state(&path, "open", error))?;
-        let mut left = wait;
-        loop {
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if left.is_zero() => {
-                    let mut bytes = [0_u8; 256];
-                    let count = rustix::io::pread(&file, &mut bytes, 0).unwrap_or(0);
-                    let text = String::from_utf8_lossy(&bytes[..count]);
-                    let holder: String = text.chars().filter(|letter| !letter.is_control()).collect();
-                    return Err(TransactionError::Locked { path, holder });
+        let file = match try_lock(&file) {
+            Err(Errno::AGAIN) => {
+                let waited = file.try_clone().and_then(|file| wait_for(file, wait));
+                match waited.map_err(|error| TransactionError::state(&path, "lock", error))? {
+                    Some(file) => file,
+                    None => return Err(TransactionError::Locked { path, holder: holder(&file) }),
                 }
-                Err(Errno::AGAIN) => {
-                    let pause = LOCK_PAUSE.min(left);
-                    thread::sleep(pause);
-                    left -= pause;
-                }
-                Err(error) => return Err(TransactionError::state(&path, "lock", error)),
             }
-        }
+            result => {
+                result.map_err(|error| TransactionError::state(&path, "lock", error))?;
+                file
+            }
+        };
         let holder = format!("process {} ({command})", rustix::process::getpid().as_raw_nonzero());
         // Who holds it is told for people's sake; that it is held does not depend on it, so a full disk is no reason.
         let _ =
@@ -256,6 +247,46 @@ pub(super) fn fault(kind: Fault) -> io::Result<()> {
 #[cfg(test)]
 thread_local! {
     pub(super) static FAULTS: std::cell::RefCell<Vec<(Fault, usize)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+fn try_lock(file: &OwnedFd) -> Result<(), Errno> {
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Waits for the lock that somebody else holds, or gives up with `None`. `flock` knows no time limit, so a thread waits
+/// in it; one that was given up lets the lock go as soon as it has it.
+fn wait_for(file: OwnedFd, limit: Duration) -> io::Result<Option<OwnedFd>> {
+    if limit.is_zero() {
+        return Ok(None);
+    }
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let wait = move || {
+        let locked = loop {
+            match rustix::fs::flock(&file, FlockOperation::LockExclusive) {
+                Err(Errno::INTR) => {}
+                result => break result,
+            }
+        };
+        // When nobody listens any more the file is closed here, and the lock with it.
+        let _ = sender.send(locked.map(|()| file));
+    };
+    thread::Builder::new().name("lock".to_owned()).spawn(wait)?;
+    match receiver.recv_timeout(limit) {
+        Ok(locked) => Ok(Some(locked?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Who holds the lock, as they wrote it.
+fn holder(file: &OwnedFd) -> String {
+    let mut bytes = [0_u8; 256];
+    let count = rustix::io::pread(file, &mut bytes, 0).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..count]).chars().filter(|letter| !letter.is_control()).collect()
 }
 
 fn file_name(id: u64) -> String {

@@ -264,7 +264,7 @@ fn what_somebody_changed_since_is_kept() {
 fn after_a_reboot_only_files_are_put_back() {
     let (dir, host) = (tempfile::tempdir().unwrap(), machine());
     let store = store(&dir);
-    let mortal = Mortal { host: &host, calls: AtomicUsize::new(0), dies_at: 25, after: true };
+    let mortal = Mortal { host: &host, calls: AtomicUsize::new(0), dies_at: 20, after: true };
     let job = || apply(&mortal, &store, Kind::Profile, "a", all_kinds().into_iter().rev().collect());
     assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
     assert_eq!(host.read("/etc/text").unwrap(), b"new\n");
@@ -274,6 +274,24 @@ fn after_a_reboot_only_files_are_put_back() {
     assert_eq!(recovered.end, End::Lost);
     assert_eq!(rebooted.read("/etc/text").unwrap(), b"old\n");
     assert_eq!(rebooted.writes().len(), 1);
+}
+
+#[test]
+fn a_held_lock_is_waited_for_and_no_longer_than_asked() {
+    let (dir, host) = (tempfile::tempdir().unwrap(), machine());
+    let store = store(&dir);
+    let first = Session::begin(&host, &store, "first", Duration::ZERO).unwrap();
+    let short = Duration::from_millis(30);
+    let refused = Session::begin(&host, &store, "second", short).unwrap_err();
+    assert!(matches!(refused, TransactionError::Locked { .. }));
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| Session::begin(&host, &store, "third", Duration::from_secs(60)).is_ok());
+        std::thread::sleep(short);
+        drop(first);
+        assert!(waits.join().unwrap());
+    });
+    // Whoever gave up above does not hold it now.
+    Session::begin(&host, &store, "fourth", Duration::from_secs(60)).unwrap();
 }
 
 #[test]
