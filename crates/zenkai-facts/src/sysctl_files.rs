@@ -97,6 +97,21 @@ pub fn same_value(left: &str, right: &str) -> bool {
 
 /// Reads this subsystem.
 pub fn observe(reader: &Reader<'_>) -> SysctlFiles {
+    let (files, assignments) = read(reader);
+    SysctlFiles {
+        applied_by: applied_by(reader),
+        assignments,
+        module_options: modules::observe(reader),
+        files,
+    }
+}
+
+/// The assignments alone, for who needs nothing else: reading the rest costs as many system calls again.
+pub fn assignments(reader: &Reader<'_>) -> Vec<Assignment> {
+    read(reader).1
+}
+
+fn read(reader: &Reader<'_>) -> (Vec<SourceFile>, Vec<Assignment>) {
     let mut files = drop_in::files(reader, &DIRS);
     if !files.iter().any(|file| file.leads_to(LAST)) && !reader.text(LAST).is_absent() {
         files.push(SourceFile { path: LAST.to_owned(), target: None, masked_by: None });
@@ -108,12 +123,8 @@ pub fn observe(reader: &Reader<'_>) -> SysctlFiles {
         }
         lines.truncate(ASSIGNMENT_LIMIT);
     }
-    SysctlFiles {
-        applied_by: applied_by(reader),
-        assignments: resolve(reader, &lines),
-        module_options: modules::observe(reader),
-        files,
-    }
+    let assignments = resolve(reader, &lines);
+    (files, assignments)
 }
 
 /// Files that container managers leave inside (`systemd.io/CONTAINER_INTERFACE`, podman, Docker). In there

@@ -69,6 +69,16 @@ enum Command {
     TunedAdm(tuned_adm::Args),
 }
 
+impl Command {
+    fn changes(&self) -> bool {
+        match self {
+            Self::Profile(args) => args.changes(),
+            Self::Undo(_) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Runs the program: `args` as given by the system, the program's name first. Exit codes are in [`Exit`].
 pub fn run(
     args: impl IntoIterator<Item = impl Into<OsString> + Clone>,
@@ -84,7 +94,10 @@ pub fn run(
         Ok(cli) => cli,
         Err(problem) => return usage(&problem, out, err),
     };
-    change::recover(err);
+    // What changes the machine recovers by itself, under the lock that it takes anyway.
+    if !cli.command.changes() {
+        change::recover(err);
+    }
     let result = match cli.command {
         Command::Doctor(args) => doctor::run(&args, out, err),
         Command::Facts(args) => facts::run(&args, out),

@@ -30,6 +30,10 @@ fn devices(scene: &Scene) -> Vec<String> {
 }
 
 fn is_tunable(scene: &Scene, name: &str) -> bool {
+    // Never removable, and on no bus.
+    if reads_from_memory(name) {
+        return true;
+    }
     let dir = format!("/sys/block/{name}");
     if scene.text(&format!("{dir}/removable")).as_deref() != Some("0") {
         return false;

@@ -459,7 +459,7 @@ fn close(
     let appended = file.append(&line(&Record::End(end.clone())));
     let written = appended.is_ok();
     let Err(error) = appended.and_then(|()| file.sync()) else { return (end, rows) };
-    if written && length.and_then(|length| file.cut(length)).is_err() {
+    if written && file.cut(length).is_err() {
         return (end, rows);
     }
     rows.extend(run::put_back(host, journal));

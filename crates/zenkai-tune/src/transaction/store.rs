@@ -1,6 +1,13 @@
 //! The state directory. Our own files are the one thing that is written past `TunableHost`, and only here.
 
-use std::{io, os::fd::OwnedFd, sync::mpsc, thread, time::Duration};
+use std::{
+    cell::Cell,
+    io,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::Duration,
+};
 
 use rustix::{
     fs::{AtFlags, Dir, FallocateFlags, FlockOperation, Mode, OFlags},
@@ -18,12 +25,30 @@ pub struct Store {
     path: String,
     dir: OwnedFd,
     journals: OwnedFd,
+    /// Whom all of it must belong to: the user we run as.
+    owner: u32,
+    known: Arc<Mutex<Known>>,
+}
+
+/// The numbers of the transactions: while we hold the lock nobody else adds one, so that one look is enough.
+#[derive(Debug, Default)]
+struct Known {
+    locked: bool,
+    ids: Option<Vec<u64>>,
 }
 
 /// The lock of the state directory. It is let go when dropped, or by the kernel when we die.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: OwnedFd,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The lock itself goes after this, with the file.
+        *known(&self.known) = Known::default();
+    }
 }
 
 /// A journal that is being written.
@@ -31,6 +56,8 @@ pub(super) struct Lock {
 pub(super) struct JournalFile {
     path: String,
     file: OwnedFd,
+    /// How many bytes are in it: only we write to it.
+    length: Cell<u64>,
 }
 
 impl Store {
@@ -40,6 +67,7 @@ impl Store {
     /// Opens the state directory, making it (but not its parent) when it is missing. It must belong to the user we
     /// run as, be no link, and be writable for nobody else.
     pub fn open(path: &str) -> Result<Self, TransactionError> {
+        let owner = rustix::process::geteuid().as_raw();
         let open = |at: Option<&OwnedFd>, name: &str, shown: &str| {
             let at = at.map_or(rustix::fs::CWD, |dir| std::os::fd::AsFd::as_fd(dir));
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -50,12 +78,12 @@ impl Store {
                 other => other,
             };
             let dir = opened.map_err(|error| TransactionError::state(shown, "open", error))?;
-            check_owner(&dir, shown)?;
+            check_owner(&dir, shown, owner)?;
             Ok(dir)
         };
         let dir = open(None, path, path)?;
         let journals = open(Some(&dir), "transactions", &format!("{path}/transactions"))?;
-        Ok(Self { path: path.to_owned(), dir, journals })
+        Ok(Self { path: path.to_owned(), dir, journals, owner, known: Arc::default() })
     }
 
     /// Takes the lock, waiting for at most this long.
@@ -81,11 +109,24 @@ impl Store {
         // Who holds it is told for people's sake; that it is held does not depend on it, so a full disk is no reason.
         let _ =
             rustix::fs::ftruncate(&file, 0).and_then(|()| rustix::io::pwrite(&file, holder.as_bytes(), 0));
-        Ok(Lock { _file: file })
+        *known(&self.known) = Known { locked: true, ids: None };
+        Ok(Lock { _file: file, known: Arc::clone(&self.known) })
     }
 
     /// The numbers of all transactions, oldest first.
     pub(super) fn ids(&self) -> Result<Vec<u64>, TransactionError> {
+        let mut known = known(&self.known);
+        if let Some(ids) = &known.ids {
+            return Ok(ids.clone());
+        }
+        let ids = self.list()?;
+        if known.locked {
+            known.ids = Some(ids.clone());
+        }
+        Ok(ids)
+    }
+
+    fn list(&self) -> Result<Vec<u64>, TransactionError> {
         let path = format!("{}/transactions", self.path);
         let failed = |error: Errno| TransactionError::state(&path, "list", error);
         let mut ids = Vec::new();
@@ -155,22 +196,30 @@ impl Store {
             let _ = rustix::fs::unlinkat(&self.journals, file_name(id), AtFlags::empty());
             return Err(TransactionError::state(&path, "write", error));
         }
-        Ok(JournalFile { path, file })
+        if let Some(ids) = &mut known(&self.known).ids {
+            ids.push(id);
+        }
+        let length = Cell::new(block.len().try_into().unwrap_or(u64::MAX));
+        Ok(JournalFile { path, file, length })
     }
 
     /// Opens an unfinished journal to close it, cutting off a record that was not written to its end.
     pub(super) fn reopen(&self, id: u64, length: usize) -> Result<JournalFile, TransactionError> {
         let path = self.journal_path(id);
         let file = self.open_journal(id, OFlags::WRONLY | OFlags::APPEND)?;
-        rustix::fs::ftruncate(&file, length.try_into().unwrap_or(u64::MAX))
-            .map_err(|error| TransactionError::state(&path, "cut", error))?;
-        Ok(JournalFile { path, file })
+        let length = length.try_into().unwrap_or(u64::MAX);
+        rustix::fs::ftruncate(&file, length).map_err(|error| TransactionError::state(&path, "cut", error))?;
+        Ok(JournalFile { path, file, length: Cell::new(length) })
     }
 
     /// Removes a journal.
     pub(super) fn remove(&self, id: u64) -> Result<(), TransactionError> {
         rustix::fs::unlinkat(&self.journals, file_name(id), AtFlags::empty())
-            .map_err(|error| TransactionError::state(&self.journal_path(id), "remove", error))
+            .map_err(|error| TransactionError::state(&self.journal_path(id), "remove", error))?;
+        if let Some(ids) = &mut known(&self.known).ids {
+            ids.retain(|known| *known != id);
+        }
+        Ok(())
     }
 
     fn open_journal(&self, id: u64, flags: OFlags) -> Result<OwnedFd, TransactionError> {
@@ -180,7 +229,7 @@ impl Store {
             Err(Errno::NOENT) => return Err(TransactionError::NoSuch(id)),
             other => other.map_err(|error| TransactionError::state(&path, "open", error))?,
         };
-        check_owner(&file, &path)?;
+        check_owner(&file, &path, self.owner)?;
         Ok(file)
     }
 }
@@ -189,12 +238,14 @@ impl JournalFile {
     /// Adds lines, all or none of them. They survive our death at once, and the machine's after
     /// [`JournalFile::sync`].
     pub(super) fn append(&self, lines: &[u8]) -> Result<(), TransactionError> {
-        let length = self.length()?;
+        let length = self.length();
         write_all(&self.file, lines).map_err(|error| {
             // Half a line in front of the next record would make the journal unreadable.
             let _ = self.cut(length);
             TransactionError::state(&self.path, "write", error)
-        })
+        })?;
+        self.length.set(length.saturating_add(lines.len().try_into().unwrap_or(u64::MAX)));
+        Ok(())
     }
 
     /// Makes what was added last.
@@ -204,16 +255,16 @@ impl JournalFile {
     }
 
     /// How many bytes are in it.
-    pub(super) fn length(&self) -> Result<u64, TransactionError> {
-        let stat = rustix::fs::fstat(&self.file);
-        let stat = stat.map_err(|error| TransactionError::state(&self.path, "stat", error))?;
-        Ok(u64::try_from(stat.st_size).unwrap_or_default())
+    pub(super) fn length(&self) -> u64 {
+        self.length.get()
     }
 
     /// Cuts off what is beyond this many bytes.
     pub(super) fn cut(&self, length: u64) -> Result<(), TransactionError> {
         let cut = fault(Fault::Cut).and_then(|()| Ok(rustix::fs::ftruncate(&self.file, length)?));
-        cut.map_err(|error| TransactionError::state(&self.path, "cut", error))
+        cut.map_err(|error| TransactionError::state(&self.path, "cut", error))?;
+        self.length.set(length);
+        Ok(())
     }
 }
 
@@ -247,6 +298,11 @@ pub(super) fn fault(kind: Fault) -> io::Result<()> {
 #[cfg(test)]
 thread_local! {
     pub(super) static FAULTS: std::cell::RefCell<Vec<(Fault, usize)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// A panic in between leaves the list as it was or forgets it; both are true.
+fn known(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
+    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn try_lock(file: &OwnedFd) -> Result<(), Errno> {
@@ -293,10 +349,10 @@ fn file_name(id: u64) -> String {
     format!("{id:04}.jsonl")
 }
 
-fn check_owner(file: &OwnedFd, path: &str) -> Result<(), TransactionError> {
+fn check_owner(file: &OwnedFd, path: &str, owner: u32) -> Result<(), TransactionError> {
     let stat = rustix::fs::fstat(file).map_err(|error| TransactionError::state(path, "stat", error))?;
     let insecure = |why| Err(TransactionError::Insecure { path: path.to_owned(), why });
-    if stat.st_uid != rustix::process::geteuid().as_raw() {
+    if stat.st_uid != owner {
         return insecure("belongs to somebody else");
     }
     if stat.st_mode & 0o022 != 0 {

@@ -35,6 +35,12 @@ pub(super) struct ApplyArgs {
     json: bool,
 }
 
+impl ApplyArgs {
+    pub(super) fn changes(&self) -> bool {
+        !self.dry_run
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct OffArgs {
     /// Write JSON

@@ -87,6 +87,17 @@ struct VerifyArgs {
     common: Common,
 }
 
+impl Args {
+    /// Whether this changes the machine.
+    pub(super) fn changes(&self) -> bool {
+        match &self.command {
+            Command::Apply(args) => args.changes(),
+            Command::Off(_) => true,
+            _ => false,
+        }
+    }
+}
+
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Apply(args) => change::apply(args, out, err),
