@@ -3,8 +3,8 @@
 //! This crate knows nothing of profiles: whatever is compared hides behind an arm that can be entered and left.
 
 pub mod experiment;
-pub mod metric;
 pub mod explain;
+pub mod metric;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;

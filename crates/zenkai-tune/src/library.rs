@@ -67,7 +67,7 @@ mod tests {
 
     fn provided(host: &FakeHost) -> Vec<Wish> {
         let mut wishes = vec![wish("/plain.sh"), wish("/reads.sh"), wish("/reads.sh")];
-        provide(&Scene { host, reapply_sysctl: true }, &mut wishes);
+        provide(&Scene::new(host, true), &mut wishes);
         wishes
     }
 

@@ -17,6 +17,7 @@ mod labels;
 mod output;
 mod profile;
 mod report;
+mod scripts;
 mod tuned_adm;
 
 use std::{ffi::OsString, io::Write, path::Path};
@@ -65,7 +66,7 @@ enum Command {
     Undo(history::UndoArgs),
     /// List what zenkai changed, newest first
     Log(history::LogArgs),
-    /// tuned's own commands, for scripts that use them; those that only look
+    /// tuned's own commands with its texts and exit codes, without its daemon
     TunedAdm(tuned_adm::Args),
 }
 
@@ -90,6 +91,11 @@ pub fn run(
     if args.first().is_some_and(|program| Path::new(program).file_name() == Some("tuned-adm".as_ref())) {
         args.insert(1, "tuned-adm".into());
     }
+    // Its command line is read by other rules than ours.
+    if args.get(1).is_some_and(|command| command == "tuned-adm") {
+        change::recover(err);
+        return tuned_adm::run(&args[2..], out, err);
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(problem) => return usage(&problem, out, err),
@@ -111,7 +117,7 @@ pub fn run(
         Command::Report(args) => report::run(&args, out, err),
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
-        Command::TunedAdm(args) => tuned_adm::run(&args, out, err),
+        Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),
     };
     result.unwrap_or_else(|error| error.report(err))
 }

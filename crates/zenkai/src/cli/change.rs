@@ -72,18 +72,19 @@ pub(super) fn apply(
         }
         return Ok(Exit::Fine);
     }
-    let (plan, report) = switch(&args.names, Mode::Manual, args.keep_going, err)?;
+    let (plan, report) = switch(&args.names, Mode::Manual, args.keep_going, LOCK_WAIT, err)?;
     tell(&report, Some(&plan), args.json, out)
 }
 
-/// Puts these profiles in force.
+/// Puts these profiles in force, waiting at most this long for another zenkai.
 pub(super) fn switch(
     names: &[String],
     mode: Mode,
     keep_going: bool,
+    wait: Duration,
     err: &mut dyn Write,
 ) -> Result<(Plan, Report), CommandError> {
-    changing(err, |session| {
+    changing_within(wait, err, |session| {
         let mut tuned = Tuned::open_live()?;
         let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
         trusted(&profile)?;
@@ -107,13 +108,17 @@ pub(super) fn switch(
 }
 
 pub(super) fn off(args: &OffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
-    let report = take_off(Vec::new(), err)?;
+    let report = take_off(Vec::new(), LOCK_WAIT, err)?;
     tell(&report, None, args.json, out)
 }
 
-/// Takes the profile off, with these wishes besides.
-pub(super) fn take_off(wishes: Vec<Wish>, err: &mut dyn Write) -> Result<Report, CommandError> {
-    changing(err, |session| {
+/// Takes the profile off, with these wishes besides, waiting at most this long for another zenkai.
+pub(super) fn take_off(
+    wishes: Vec<Wish>,
+    wait: Duration,
+    err: &mut dyn Write,
+) -> Result<Report, CommandError> {
+    changing_within(wait, err, |session| {
         let plan = Plan::new(&LiveHost, wishes);
         let request = Request { label: "off".to_owned(), keep_going: true, ..request(Kind::Off) };
         Ok(session.apply(&LiveHost, &plan, &request)?)
@@ -122,7 +127,20 @@ pub(super) fn take_off(wishes: Vec<Wish>, err: &mut dyn Write) -> Result<Report,
 
 /// The wishes that keep this choice in tuned's own files.
 pub(super) fn chosen(state: &State) -> Vec<Wish> {
-    let wish = |(file, text): (&str, String)| Wish {
+    // A file that says nothing need not be made.
+    state.files().into_iter().filter(|(_, text)| !text.is_empty()).map(file).collect()
+}
+
+/// The wishes that keep in tuned's own files that no profile is wanted.
+pub(super) fn none_chosen(before: &State) -> Vec<Wish> {
+    let none = State { active: Vec::new(), mode: Some(Mode::Manual), post_loaded: None };
+    let [active, mode, post_loaded] = none.files();
+    let post_loaded = before.post_loaded.is_some().then_some(post_loaded);
+    [active, mode].into_iter().chain(post_loaded).map(file).collect()
+}
+
+fn file((file, text): (&'static str, String)) -> Wish {
+    Wish {
         origin: Origin::CommandLine,
         unit: String::new(),
         plugin: String::new(),
@@ -131,13 +149,19 @@ pub(super) fn chosen(state: &State) -> Vec<Wish> {
         asked: text.trim().to_owned(),
         want: Want::Set { knob: Knob::File(file.to_owned()), to: text.into(), when: When::Now },
         risk: None,
-    };
-    // A file that says nothing need not be made.
-    state.files().into_iter().filter(|(_, text)| !text.is_empty()).map(wish).collect()
+    }
 }
 
 /// Does something that changes the machine: as root only, alone, and after what an earlier run left open is settled.
 pub(super) fn changing<T>(
+    err: &mut dyn Write,
+    work: impl FnOnce(&Session) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    changing_within(LOCK_WAIT, err, work)
+}
+
+fn changing_within<T>(
+    wait: Duration,
     err: &mut dyn Write,
     work: impl FnOnce(&Session) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
@@ -150,7 +174,7 @@ pub(super) fn changing<T>(
         return Err(CommandError::usage(error).hint("systemctl disable --now tuned"));
     }
     let store = Store::open(Store::DEFAULT)?;
-    let session = Session::begin(&LiveHost, &store, &command_line(), LOCK_WAIT)?;
+    let session = Session::begin(&LiveHost, &store, &command_line(), wait)?;
     told_recovery(&session, err);
     work(&session)
 }
@@ -250,14 +274,14 @@ pub(super) fn is_root() -> bool {
 }
 
 /// The process id of a running tuned daemon.
-fn running_tuned() -> Option<u32> {
+pub(super) fn running_tuned() -> Option<u32> {
     let text = |path: &str| String::from_utf8(LiveHost.read(path).ok()?).ok();
     let pid: u32 = text("/run/tuned/tuned.pid")?.trim().parse().ok()?;
     (text(&format!("/proc/{pid}/comm"))?.trim() == "tuned").then_some(pid)
 }
 
 /// Refuses profiles that others than root could have written: applying one is doing what they say.
-fn trusted(profile: &Profile) -> Result<(), CommandError> {
+pub(super) fn trusted(profile: &Profile) -> Result<(), CommandError> {
     for file in profile.files.iter().filter(|file| file.starts_with('/')) {
         trusted_file(file).map_err(|error| {
             CommandError::not_permitted(anyhow!("{error}; what it asks for is not done as root"))
@@ -268,7 +292,7 @@ fn trusted(profile: &Profile) -> Result<(), CommandError> {
 }
 
 /// Programs that a profile's functions call.
-struct Programs;
+pub(super) struct Programs;
 
 impl Commands for Programs {
     fn output(&self, argv: &[String]) -> io::Result<String> {

@@ -13,7 +13,7 @@ pub enum Exit {
     Usage,
     /// With `--exit-code`: there is something to do.
     Changes,
-    /// Nothing found, but parts could not be read for lack of permission.
+    /// Nothing found, but parts could not be looked at, mostly for lack of permission.
     PartlyUnreadable,
     /// Something was refused: everything was put back, or with `--keep-going` the good part was kept.
     Refused,

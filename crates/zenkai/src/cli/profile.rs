@@ -13,7 +13,7 @@ use zenkai_tune::{
     wishes,
 };
 
-use super::{CommandError, Exit, change, host::HostArgs, output};
+use super::{CommandError, Exit, change, host::HostArgs, output, scripts};
 
 /// Profiles as tuned has them: look at them, see what they would change here, apply them, take them off.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,9 @@ enum Command {
     New(change::NewArgs),
     /// Compare this machine with the profile that is chosen, or with the named ones
     ///
-    /// Exit code: 0 all as asked, 1 something differs.
+    /// As root, the profile's own scripts are asked too.
+    ///
+    /// Exit code: 0 all as asked, 1 something differs, 3 nothing differs but something could not be looked at.
     Verify(VerifyArgs),
     /// Show which profile is chosen
     Active(Common),
@@ -142,7 +144,7 @@ impl<'h> Tuned<'h> {
         if args.is_live() { Self::open_live() } else { Self::open(host).map_err(CommandError::usage) }
     }
 
-    fn functions(&self) -> Functions<'h> {
+    pub(super) fn functions(&self) -> Functions<'h> {
         Functions { host: self.host, commands: self.commands }
     }
 
@@ -151,9 +153,12 @@ impl<'h> Tuned<'h> {
         self.library.load(names, self.state.post_loaded.as_deref(), &self.functions())
     }
 
+    pub(super) fn scene(&self) -> Scene<'_> {
+        Scene { held: &self.held, ..Scene::new(self.host, self.conf.reapply_sysctl) }
+    }
+
     pub(super) fn wishes(&self, profile: &Profile) -> Vec<Wish> {
-        let scene = Scene { held: &self.held, ..Scene::new(self.host, self.conf.reapply_sysctl) };
-        wishes(&scene, profile, &self.conf, self.functions())
+        wishes(&self.scene(), profile, &self.conf, self.functions())
     }
 
     pub(super) fn plan(&self, profile: &Profile) -> Plan {
@@ -228,7 +233,7 @@ fn plan(args: &PlanArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
 
 fn verify(args: &VerifyArgs, out: &mut dyn Write) -> Result<Exit, CommandError> {
     let host = args.common.host.open()?;
-    let tuned = Tuned::open_for_plan(&*host, &args.common.host)?;
+    let mut tuned = Tuned::open_for_plan(&*host, &args.common.host)?;
     let names = if args.names.is_empty() {
         let chosen = tuned.chosen().map_err(CommandError::usage)?;
         chosen.ok_or_else(|| CommandError::usage(anyhow!("no profile is chosen")).hint("name one"))?
@@ -236,15 +241,52 @@ fn verify(args: &VerifyArgs, out: &mut dyn Write) -> Result<Exit, CommandError> 
         args.names.clone()
     };
     let profile = tuned.load(&names).map_err(|error| tuned.failure(error))?;
-    let plan = tuned.plan(&profile);
+    let plan = if args.common.host.is_live() {
+        compared(&mut tuned, &profile, &names, false)?
+    } else {
+        tuned.plan(&profile)
+    };
     if args.common.json {
         output::write_json(out, &zenkai_report::verify_json(&profile.names, &plan)?)?;
     } else {
         let title = format!("verify: {}", profile.names.join(" "));
         output::write_blocks(out, &zenkai_report::verify(&title, &plan))?;
     }
-    let differs = plan.steps.iter().any(|step| Verdict::of(step) == Some(Verdict::Differs));
-    Ok(if differs { Exit::Findings } else { Exit::Fine })
+    Ok(verdict(&plan))
+}
+
+/// This machine compared with the profile: the plan again, and what scripts of the profile say. Programs are run only as
+/// root, and only when nobody else could have written the profile; otherwise what they would say is not known.
+pub(super) fn compared(
+    tuned: &mut Tuned,
+    profile: &Profile,
+    names: &[String],
+    ignore_missing: bool,
+) -> Result<Plan, CommandError> {
+    if !change::is_root() || change::trusted(profile).is_err() {
+        return Ok(tuned.plan(profile));
+    }
+    tuned.commands = Some(&change::Programs);
+    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    let mut plan = tuned.plan(&profile);
+    scripts::ask(&LiveHost, &mut plan, ignore_missing);
+    Ok(plan)
+}
+
+/// What could not be looked at is no success. What only a living process holds cannot be looked at, and is a success
+/// only beside something that could.
+fn verdict(plan: &Plan) -> Exit {
+    let (mut known, mut unknown, mut held) = (0, 0, 0);
+    for step in &plan.steps {
+        match Verdict::of(step) {
+            Some(Verdict::Differs) => return Exit::Findings,
+            Some(Verdict::Unknown) if step.state == zenkai_tune::State::Hold => held += 1,
+            Some(Verdict::Unknown) => unknown += 1,
+            Some(_) => known += 1,
+            None => {}
+        }
+    }
+    if unknown > 0 || (held > 0 && known == 0) { Exit::PartlyUnreadable } else { Exit::Fine }
 }
 
 fn active(args: &Common, out: &mut dyn Write) -> Result<Exit, CommandError> {

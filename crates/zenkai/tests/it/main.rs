@@ -6,8 +6,8 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod fixes;
 mod experiments;
+mod fixes;
 mod golden;
 mod guests;
 mod hostile;
