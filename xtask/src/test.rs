@@ -135,6 +135,7 @@ fn beside_tuned(steps: &mut Vec<Step>) {
         let mut test = cargo(&["test", "--package", "zenkai", "--test", "it", "--"]);
         test.args([
             "real_tuned::",
+            "tuned_adm::",
             "killed::",
             "fixes::",
             "state_dir::",

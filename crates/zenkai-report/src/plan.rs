@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use zenkai_host::Value;
 use zenkai_tune::{Fault, Hold, Plan, State, Step, Want, When};
 
 use crate::Block;
@@ -183,13 +184,21 @@ fn name(step: &Step) -> String {
 
 fn what(step: &Step) -> String {
     match &step.state {
-        State::Same { value } => format!("{value} already"),
-        State::Change { from, to, .. } => format!("{from} → {to}"),
+        State::Same { value } => format!("{} already", short(value)),
+        State::Change { from, to, .. } => format!("{} → {}", short(from), short(to)),
         State::Run => String::new(),
         State::RunAgain => "has run already, and runs again when applied".to_owned(),
         State::Hold => hold(step),
         State::Leave(why) | State::Cannot { why, .. } => why.clone(),
         State::Overruled { by } => format!("overruled by {by}"),
+    }
+}
+
+/// A value in a line: a whole file is only counted, and what one line shows stays as it is.
+fn short(value: &Value) -> String {
+    match value.text().map(|text| text.trim_end().lines().count()) {
+        Some(lines) if lines > 1 => format!("a text of {lines} lines"),
+        _ => value.to_string(),
     }
 }
 

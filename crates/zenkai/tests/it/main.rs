@@ -17,6 +17,7 @@ mod profile_commands;
 mod profiles;
 mod real_tuned;
 mod truth;
+mod tuned_adm;
 mod watched;
 
 use zenkai::cli::Exit;

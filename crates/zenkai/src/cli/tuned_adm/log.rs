@@ -80,9 +80,13 @@ pub(super) fn one_line(text: &str) -> String {
     super::printable(text).replace('\n', " ")
 }
 
-/// A value for a line.
+/// A value for a line; a whole file is only counted.
 pub(super) fn value(text: &str) -> String {
     let text = text.trim();
+    let lines = text.lines().count();
+    if lines > 1 {
+        return format!("a text of {lines} lines");
+    }
     let short: String = text.chars().take(VALUE_LIMIT).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("{short}{dots}")

@@ -96,6 +96,12 @@ fn line(step: &Step, ignore_missing: bool) -> Option<(Level, String)> {
         let shows = log::value(shows);
         (Level::Error, format!("verify: failed: {device}'{name}' = '{shows}', expected '{asked}'"))
     };
+    if let (Want::Run { .. }, State::Same { .. } | State::Change { .. }) = (&step.wish.want, &step.state) {
+        return Some(match &step.state {
+            State::Same { .. } => (Level::Info, format!("verify: passed: '{name}'")),
+            _ => (Level::Error, format!("verify: failed: '{name}'")),
+        });
+    }
     Some(match &step.state {
         State::Same { value } => {
             let value = log::value(value.text().unwrap_or_default());
@@ -160,6 +166,7 @@ fn name(step: &Step) -> String {
     match step.wish.knob() {
         // A glob stands for many files.
         Some(Knob::Attribute(path)) if step.wish.plugin == "sysfs" => path.clone(),
+        Some(knob @ Knob::File(_)) if step.wish.option == "script" => knob.to_string(),
         _ if step.wish.option == "script" => step.wish.asked.clone(),
         _ if step.wish.option.is_empty() => format!("[{}]", step.wish.unit),
         _ => step.wish.option.clone(),
