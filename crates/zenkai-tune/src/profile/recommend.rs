@@ -1,4 +1,5 @@
-//! Which profile fits the machine, by tuned's rules: `recommend.conf`, then the files of both `recommend.d`.
+//! Which profile fits the machine, by tuned's rules: `recommend.conf`, then the files of both `recommend.d`. Where there
+//! is none of these, because tuned was never installed or was removed, rules of ours are used.
 
 use std::{collections::BTreeMap, io};
 
@@ -15,6 +16,8 @@ use super::{
 const CONF: &str = "/etc/tuned/recommend.conf";
 /// A file in the later directory takes the place of one of the same name.
 const DIRECTORIES: [&str; 2] = ["/usr/lib/tuned/recommend.d", "/etc/tuned/recommend.d"];
+/// The rules where there are no others, and the name by which they are told.
+const OWN: (&str, &str) = ("zenkai/recommend.conf", include_str!("recommend.conf"));
 /// When nothing matches.
 const FALLBACK: &str = "balanced";
 
@@ -72,7 +75,7 @@ pub struct Recommendation {
 
 /// Finds the profile. A file that cannot be parsed is passed over with a note, as in tuned.
 pub fn recommend(host: &dyn Host) -> Result<Recommendation, ProfileError> {
-    let mut search = Search { host, notes: Vec::new(), virt: None };
+    let mut search = Search { host, notes: Vec::new(), virt: None, any_rules: false };
     let mut files = BTreeMap::new();
     for directory in DIRECTORIES {
         for entry in host.list(directory).unwrap_or_default() {
@@ -84,7 +87,9 @@ pub fn recommend(host: &dyn Host) -> Result<Recommendation, ProfileError> {
             return Ok(Recommendation { profile, origin: Some(origin), notes: search.notes });
         }
     }
-    Ok(Recommendation { profile: FALLBACK.to_owned(), origin: None, notes: search.notes })
+    let own = if search.any_rules { None } else { search.rules(OWN.0, OWN.1.as_bytes()) };
+    let (profile, origin) = own.map_or((FALLBACK.to_owned(), None), |(name, origin)| (name, Some(origin)));
+    Ok(Recommendation { profile, origin, notes: search.notes })
 }
 
 struct Search<'h> {
@@ -92,6 +97,8 @@ struct Search<'h> {
     notes: Vec<Note>,
     /// What `virt-what` would print, once it was asked for.
     virt: Option<Result<String, String>>,
+    /// Whether some file with rules is there.
+    any_rules: bool,
 }
 
 impl Search<'_> {
@@ -103,22 +110,27 @@ impl Search<'_> {
                 return Err(ProfileError::Unreadable { file: file.to_owned(), error: error.to_string() });
             }
         };
-        let ini = match ini::parse(file, &content, Dialect::Sections) {
+        self.any_rules = true;
+        Ok(self.rules(file, &content))
+    }
+
+    fn rules(&mut self, file: &str, content: &[u8]) -> Option<(String, Origin)> {
+        let ini = match ini::parse(file, content, Dialect::Sections) {
             Ok(ini) => ini,
             Err(error) => {
                 let origin = Origin::Line { file: error.file, line: error.line };
                 self.notes.push(Note { origin, text: format!("the file is passed over: {}", error.message) });
-                return Ok(None);
+                return None;
             }
         };
         for section in &ini.sections {
             if self.fits(file, section) {
                 let name = section.name.rsplit_once(',').map_or(section.name.as_str(), |(name, _)| name);
                 let origin = Origin::Line { file: file.to_owned(), line: section.line };
-                return Ok(Some((name.to_owned(), origin)));
+                return Some((name.to_owned(), origin));
             }
         }
-        Ok(None)
+        None
     }
 
     /// Whether all keys of the section match; without keys it fits every machine.
@@ -254,6 +266,30 @@ mod tests {
         ] {
             assert_eq!(recommended(rules), wanted, "{rules}");
         }
+    }
+
+    #[test]
+    fn rules_of_ours_where_there_are_no_others() {
+        let found = recommend(&machine()).unwrap();
+        assert_eq!(found.profile, "virtual-guest");
+        assert!(found.origin.unwrap().to_string().starts_with("zenkai/recommend.conf:"));
+        assert!(found.notes.is_empty(), "{:?}", found.notes);
+        for (number, wanted) in
+            [("17\n", "throughput-performance"), ("10\n", "balanced"), ("2\n", "balanced")]
+        {
+            let metal = FakeHost::new(&[
+                ("/proc/cpuinfo", "processor\t: 0\nvendor_id\t: GenuineIntel\nflags\t\t: fpu\n"),
+                ("/sys/class/dmi/id/chassis_type", number),
+            ]);
+            assert_eq!(recommend(&metal).unwrap().profile, wanted, "{number}");
+        }
+        assert!(
+            ini::parse(OWN.0, OWN.1.as_bytes(), Dialect::Sections)
+                .unwrap()
+                .sections
+                .iter()
+                .all(|section| { super::super::BUILTIN.iter().any(|(name, _)| *name == section.name) })
+        );
     }
 
     #[test]

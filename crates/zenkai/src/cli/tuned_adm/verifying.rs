@@ -34,15 +34,14 @@ pub(super) fn verify(
     }
     writeln!(out, "See TuneD log file ('{}') for details.", log::FILE)?;
     // The log is root's; without it what went wrong must be told here.
-    let written = if change::is_root() { log.write(&tuned.conf).map_err(Some) } else { Err(None) };
-    if let Err(why) = written {
-        match why {
-            Some(why) => writeln!(err, "zenkai: {} cannot be written: {why}", log::FILE)?,
-            None => writeln!(
-                err,
-                "zenkai: only root may look at everything and write the log; what is not as asked:"
-            )?,
-        }
+    let told = if change::is_root() {
+        log.write(&tuned.conf).err().map(|why| format!("{} cannot be written: {why}", log::FILE))
+    } else {
+        let why = "only root may look at everything and write the log; what is not as asked:";
+        (!good).then(|| why.to_owned())
+    };
+    if let Some(why) = told {
+        writeln!(err, "zenkai: {why}")?;
         log.show(Level::Warning, err)?;
     }
     Ok(if good { Exit::Fine } else { Exit::Findings })
