@@ -478,6 +478,8 @@ fn version() -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::strategy::Strategy as _;
+
     use super::*;
 
     fn parse_line(line: &str) -> Result<Call, Stop> {
@@ -535,6 +537,27 @@ mod tests {
         assert!(last_line("no\u{1b}pe").contains("invalid choice: 'no\\x1bpe' (choose from 'list', "));
         assert!(!last_line("active \u{1b}[31m").contains('\u{1b}'));
         assert!(parse(&["recommend".to_owned()], false).unwrap_err().text.contains("invalid choice"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_arguments_are_read_or_refused(
+            args in proptest::collection::vec(
+                proptest::prop_oneof![
+                    "-{0,2}[a-z=0-9 -]{0,6}",
+                    proptest::sample::select(vec!["list", "profile", "verify", "--", "-t", "5", "instance_acquire_devices"])
+                        .prop_map(str::to_owned),
+                    "\\PC{0,4}",
+                    "[a\u{1b}'\"\\\\]{0,3}",
+                ],
+                0..6,
+            )
+        ) {
+            if let Err(stop) = parse(&args, true) {
+                proptest::prop_assert!(stop.code <= 2 && stop.text.ends_with('\n'), "{:?}", stop);
+                proptest::prop_assert!(stop.text.chars().all(|letter| letter == '\n' || !letter.is_control()), "control characters");
+            }
+        }
     }
 
     #[test]

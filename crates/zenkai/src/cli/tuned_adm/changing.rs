@@ -2,10 +2,10 @@
 
 use std::{io::Write, time::Duration};
 
-use zenkai_host::LiveHost;
+use zenkai_host::{Knob, LiveHost};
 use zenkai_report::fate;
 use zenkai_tune::{
-    Fault, Plan, State,
+    Fault, Plan, State, Step,
     profile::{MainConf, Mode, Origin, ProfileError, State as Chosen, recommend},
     transaction::{End, Fate, Report, TransactionError},
 };
@@ -198,11 +198,24 @@ fn tell(plan: &Plan, report: &Report, log: &mut Log) {
             Fate::Kept { .. } | Fate::Skipped { .. } => Level::Info,
             Fate::Set | Fate::Restored => continue,
         };
-        let step = plan.steps.iter().find(|step| row.knob.is_some() && step.wish.knob() == row.knob.as_ref());
+        let step = row.knob.as_ref().and_then(|knob| step_of(plan, knob));
         let module =
             step.map_or("plugins.base".to_owned(), |step| format!("plugins.plugin_{}", step.wish.plugin));
-        log.add(level, &module, &format!("{}: {}", row.what, fate(row, &report.end)));
+        let what = &row.what;
+        match (&row.fate, &row.knob) {
+            (Fate::Refused { why } | Fate::NotRestored { why }, None) => {
+                log.add(level, "plugins.base", &format!("{what}: {why}"));
+            }
+            _ => log.add(level, &module, &format!("{what}: {}", fate(row, &report.end))),
+        }
     }
+}
+
+/// The step for a knob; a sysctl may be told by its file.
+fn step_of<'p>(plan: &'p Plan, knob: &Knob) -> Option<&'p Step> {
+    plan.steps.iter().find(|step| {
+        step.wish.knob().is_some_and(|own| own == knob || (own.path().is_some() && own.path() == knob.path()))
+    })
 }
 
 /// Writes the log, and shows what was asked for of it; what was not done is told in any case but `--loglevel none`.
