@@ -165,11 +165,19 @@ impl<'h> Tuned<'h> {
         Plan::beside(&self.held, self.host, self.wishes(profile))
     }
 
+    /// The profile that fits this machine; balanced where `recommend_command` says not to look.
+    pub(super) fn recommended(&self) -> Result<String, ProfileError> {
+        if !self.conf.recommend_command {
+            return Ok("balanced".to_owned());
+        }
+        Ok(recommend(self.host)?.profile)
+    }
+
     /// The names of the chosen profile; none when none is wanted.
     pub(super) fn chosen(&self) -> Result<Option<Vec<String>>, ProfileError> {
         Ok(match self.state.choice() {
             Choice::Named(names) => Some(names),
-            Choice::Recommended => Some(vec![recommend(self.host)?.profile]),
+            Choice::Recommended => Some(vec![self.recommended()?]),
             Choice::None => None,
         })
     }

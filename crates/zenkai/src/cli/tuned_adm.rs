@@ -10,7 +10,7 @@ use std::{ffi::OsString, io::Write};
 use zenkai_host::{Host, LiveHost};
 use zenkai_tune::{
     assigned, plugins,
-    profile::{MainConf, PROFILE_MODE, ProfileError, State, recommend},
+    profile::{MainConf, PROFILE_MODE, ProfileError, State},
     transaction::{self, Store},
 };
 
@@ -88,7 +88,7 @@ fn looked(
         Action::Active => Ok(active(&tuned.state, in_force, out)?),
         Action::ProfileInfo(name) => info(&tuned, name, out, err),
         Action::Recommend => {
-            writeln!(out, "{}", printable(&recommend(host).map_err(CommandError::usage)?.profile))?;
+            writeln!(out, "{}", printable(&tuned.recommended().map_err(CommandError::usage)?))?;
             Ok(Exit::Fine)
         }
         Action::ProfileMode => {
@@ -355,6 +355,14 @@ mod tests {
         let (out, ..) = call(&host(), &Action::List { plugins: true, verbose: true });
         assert!(out.contains("\ndisk\n\tdynamic\n\t\t"), "{out}");
         assert!(out.contains("\nbootloader\n\tcmdline\n\t\t") && !out.contains('*'), "{out}");
+    }
+
+    #[test]
+    fn looking_for_a_fitting_profile_can_be_switched_off() {
+        let host = host().file("/etc/tuned/recommend.conf", "[a-test]\n");
+        assert_eq!(call(&host, &Action::Recommend).0, "a-test\n");
+        let host = host.file("/etc/tuned/tuned-main.conf", "recommend_command=0\n");
+        assert_eq!(call(&host, &Action::Recommend).0, "balanced\n");
     }
 
     #[test]

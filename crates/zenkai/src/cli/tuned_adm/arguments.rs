@@ -87,7 +87,7 @@ const HELP: Flag = flag("help", 'h', false, "show this and end");
 const GLOBAL: &[Flag] = &[
     HELP,
     flag("version", 'v', false, "show the version and end"),
-    flag("debug", 'd', false, "also write down what is only for finding faults"),
+    flag("debug", 'd', false, "taken for scripts' sake; see --loglevel"),
     flag("async", 'a', false, "taken for scripts' sake; what is asked for is done at once"),
     flag("timeout", 't', true, "seconds to wait for another change to finish (600)"),
     flag(

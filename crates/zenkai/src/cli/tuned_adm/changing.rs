@@ -6,12 +6,12 @@ use zenkai_host::{Knob, LiveHost};
 use zenkai_report::fate;
 use zenkai_tune::{
     Fault, Plan, State, Step,
-    profile::{MainConf, Mode, Origin, ProfileError, State as Chosen, recommend},
+    profile::{MainConf, Mode, Origin, ProfileError, State as Chosen},
     transaction::{End, Fate, Report, TransactionError},
 };
 
 use super::{
-    Call, CommandError, Exit, change,
+    Call, CommandError, Exit, Tuned, change,
     log::{self, Level, Log},
     verifying::sentence,
 };
@@ -47,7 +47,8 @@ pub(super) fn auto_profile(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, CommandError> {
-    let names = vec![recommend(&LiveHost).map_err(CommandError::usage)?.profile];
+    let tuned = Tuned::open(&LiveHost).map_err(CommandError::usage)?;
+    let names = vec![tuned.recommended().map_err(CommandError::usage)?];
     switch(&names, Mode::Auto, call, out, err)
 }
 
