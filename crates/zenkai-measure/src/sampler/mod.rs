@@ -3,13 +3,33 @@
 //! A [`Sampler`] has a thread of its own. It keeps the kernel's files open, reads them at a steady rhythm and keeps
 //! what changed since the sample before, a few hundred bytes a time. Nothing is computed until the [`Recording`] is
 //! asked. What cannot be measured here is listed with its reason and never shown as zero.
+//!
+//! From the machine to a value: [`sources`] say what is read, [`taker`] reads it, [`template`] takes the text apart,
+//! [`codec`] writes the differences down, [`replay`] follows them, [`channel`] computes.
 
 mod channel;
+mod codec;
+mod live;
 mod recording;
+mod replay;
+mod source;
+mod sources;
+mod taker;
+mod template;
+#[cfg(test)]
+mod tests;
 
-use std::{io, time::Duration};
+use std::{
+    io,
+    sync::{Arc, Condvar, Mutex, PoisonError, mpsc},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use zenkai_host::gauges::{pin_this_thread, real_time_ns};
 
 pub use channel::{Channel, Series, Summary};
+pub use live::Live;
 pub use recording::{ReadError, Recording};
 
 /// How to sample. Both arms of an experiment must be sampled in the same way.
@@ -39,10 +59,32 @@ impl Default for Options {
     }
 }
 
-/// A running sampler.
+/// A running sampler. Dropping it ends its thread and forgets what it kept.
 #[derive(Debug)]
 pub struct Sampler {
-    recording: Recording,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and its owner both hold.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    stop: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Records that nobody took away yet.
+    body: Vec<u8>,
+    stopped: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // Nothing that holds the lock leaves it half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sampler {
@@ -53,11 +95,96 @@ impl Sampler {
             let problem = format!("an interval of {:?}; it must be 10 ms to 1 s", options.interval);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
-        Ok(Self { recording: Recording::default() })
+        let shared = Arc::new(Shared::default());
+        let (ready, begun) = mpsc::channel();
+        let (options, theirs) = (options.clone(), Arc::clone(&shared));
+        let thread = std::thread::Builder::new()
+            .name("zenkai-sampler".to_owned())
+            .spawn(move || run(&options, &theirs, &ready))?;
+        let sampler = Self { shared, thread: Some(thread) };
+        match begun.recv() {
+            Ok(Ok(())) => Ok(sampler),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(io::Error::other("the sampling thread ended before its first sample")),
+        }
+    }
+
+    /// Takes what was recorded since the last call away, to write it to a file or to feed [`Live`]: after
+    /// [`Recording::mark`], all of it one after the other is a recording's file. [`Sampler::stop`] gives the rest.
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.shared.lock().body)
     }
 
     /// Takes the last sample and ends the thread.
-    pub fn stop(self) -> Recording {
-        self.recording
+    pub fn stop(mut self) -> Recording {
+        self.end();
+        Recording::of(self.take())
+    }
+
+    fn end(&mut self) {
+        self.shared.lock().stopped = true;
+        self.shared.stop.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been told on the error output; what was recorded before stays.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The sampling thread.
+fn run(options: &Options, shared: &Shared, ready: &mpsc::Sender<io::Result<()>>) {
+    if let Some(cpu) = options.cpu
+        && let Err(error) = pin_this_thread(cpu)
+    {
+        let error = io::Error::new(error.kind(), format!("cannot stay on CPU {cpu}: {error}"));
+        // Whoever started us waits for this.
+        let _ = ready.send(Err(error));
+        return;
+    }
+    let (mut taker, mut header) = taker::Taker::open(&sources::SOURCES, options);
+    header.started_ns = real_time_ns();
+    let mut record = Vec::new();
+    match serde_json::to_vec(&header) {
+        Ok(json) => codec::put_record(taker::HEADER, &json, &mut record),
+        Err(error) => {
+            let _ = ready.send(Err(error.into()));
+            return;
+        }
+    }
+    taker.begin();
+    let start = Instant::now();
+    taker.sample(true, &mut record);
+    shared.lock().body.append(&mut record);
+    let _ = ready.send(Ok(()));
+    let mut ticks = 0_u32;
+    loop {
+        // Counted from the start, so that lateness does not add up; what was missed is left out.
+        let passed = start.elapsed().as_nanos() / options.interval.as_nanos().max(1);
+        ticks = u32::try_from(passed).unwrap_or(u32::MAX).max(ticks).saturating_add(1);
+        let stopped = wait(shared, start + options.interval.saturating_mul(ticks));
+        record.clear();
+        taker.sample(stopped, &mut record);
+        shared.lock().body.append(&mut record);
+        if stopped {
+            return;
+        }
+    }
+}
+
+/// Waits until then, or until the sampler is stopped; says whether it is.
+fn wait(shared: &Shared, until: Instant) -> bool {
+    let mut state = shared.lock();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if state.stopped || left.is_zero() {
+            return state.stopped;
+        }
+        state = shared.stop.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -1,0 +1,158 @@
+//! What is read, and how.
+
+use std::fmt::Display;
+
+use zenkai_host::gauges::{Counter, Event, Gauge, Register, Subject};
+
+use super::{
+    Options,
+    channel::Channels,
+    template::{Digits, FAILURE, Lines, SECTION},
+};
+
+/// How often a source is read, at most as often as there are samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cadence {
+    /// In every sample: it costs a few microseconds.
+    Always,
+    /// Once a second: it costs more, or interrupts CPUs.
+    Second,
+    /// Every five seconds: it costs most. The mean over a recording is as exact, since both ends are always read.
+    Slow,
+}
+
+impl Cadence {
+    /// The least time between two readings, in nanoseconds.
+    pub(super) fn least_ns(self) -> u64 {
+        match self {
+            Self::Always => 0,
+            Self::Second => 1_000_000_000,
+            Self::Slow => 5_000_000_000,
+        }
+    }
+}
+
+/// A file or several of one kind.
+pub(super) struct Source {
+    /// What it is called in `missing` and in the file.
+    pub(super) name: &'static str,
+    pub(super) cadence: Cadence,
+    pub(super) digits: Digits,
+    /// What there is to read; the reason, where there is nothing.
+    pub(super) open: fn(&Options) -> Result<Vec<Part>, String>,
+    /// The channels in what was read.
+    pub(super) channels: fn(&Lines, &mut Channels),
+}
+
+/// One file of a source.
+pub(super) struct Part {
+    /// Its name in the template; empty where it is the only one.
+    section: String,
+    reader: Reader,
+}
+
+enum Reader {
+    Kept(Gauge),
+    /// One of so many that they cannot all stay open.
+    Named(String),
+    /// The value, the times enabled and running, summed over the counters.
+    Counters(Vec<Counter>),
+    Registers(Register, &'static [(&'static str, u32)]),
+    /// It could not be opened, for this reason.
+    Absent(String),
+}
+
+/// A source keeps at most so many files open: a process may often have no more than 1 024 in all, and a workload
+/// inherits that limit, so it is not raised.
+const KEPT: usize = 64;
+
+impl Part {
+    /// A file.
+    pub(super) fn file(section: impl Display, path: &str) -> Result<Self, String> {
+        let gauge = Gauge::open(path).map_err(|error| format!("{path}: {error}"))?;
+        Ok(Self { section: section.to_string(), reader: Reader::Kept(gauge) })
+    }
+
+    /// Files that are all there.
+    pub(super) fn files(files: Vec<(String, String)>) -> Vec<Self> {
+        let keep = files.len() <= KEPT;
+        let part = |(section, path): (String, String)| {
+            let reader = match keep.then(|| Gauge::open(&path)) {
+                Some(Ok(gauge)) => Reader::Kept(gauge),
+                // Where it cannot be opened, reading says why.
+                _ => Reader::Named(path),
+            };
+            Self { section, reader }
+        };
+        files.into_iter().map(part).collect()
+    }
+
+    /// A performance counter; several are summed up. Where it cannot be opened, reading says why.
+    pub(super) fn counter(section: &str, event: Event, subjects: &[Subject]) -> Self {
+        let counters: std::io::Result<_> =
+            subjects.iter().map(|subject| Counter::open(event, *subject)).collect();
+        let reader = match counters {
+            Ok(counters) => Reader::Counters(counters),
+            Err(error) => Reader::Absent(format!("perf_event_open: {error}")),
+        };
+        Self { section: section.to_owned(), reader }
+    }
+
+    /// Registers of a CPU.
+    pub(super) fn registers(cpu: usize, wanted: &'static [(&'static str, u32)]) -> Result<Self, String> {
+        let register = Register::open(cpu).map_err(|error| format!("/dev/cpu/{cpu}/msr: {error}"))?;
+        for (name, address) in wanted {
+            register.read(*address).map_err(|error| format!("/dev/cpu/{cpu}/msr, {name}: {error}"))?;
+        }
+        Ok(Self { section: format!("cpu{cpu}"), reader: Reader::Registers(register, wanted) })
+    }
+
+    /// Appends what there is now, or the reason why there is nothing.
+    pub(super) fn read(&self, text: &mut Vec<u8>) {
+        if !self.section.is_empty() {
+            text.push(SECTION);
+            text.extend_from_slice(self.section.as_bytes());
+            text.push(b'\n');
+        }
+        if let Err(error) = self.reader.read(text) {
+            text.push(FAILURE);
+            text.extend_from_slice(error.to_string().replace('\n', " ").as_bytes());
+        }
+        if text.last() != Some(&b'\n') {
+            text.push(b'\n');
+        }
+    }
+}
+
+impl Reader {
+    fn read(&self, text: &mut Vec<u8>) -> std::io::Result<()> {
+        match self {
+            Self::Kept(gauge) => gauge.read(text),
+            Self::Named(path) => Gauge::open(path)?.read(text),
+            Self::Counters(counters) => {
+                let (mut value, mut enabled, mut running) = (0_u64, 0_u64, 0_u64);
+                for counter in counters {
+                    let count = counter.read()?;
+                    value = value.wrapping_add(count.value);
+                    enabled = enabled.wrapping_add(count.enabled_ns);
+                    running = running.wrapping_add(count.running_ns);
+                }
+                text.extend_from_slice(format!("{value} {enabled} {running}").as_bytes());
+                Ok(())
+            }
+            Self::Absent(reason) => Err(std::io::Error::other(reason.clone())),
+            Self::Registers(register, wanted) => {
+                for (name, address) in *wanted {
+                    let value = register.read(*address)?;
+                    text.extend_from_slice(format!("{name} {value}\n").as_bytes());
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A source that is one file.
+pub(super) fn one_file(path: &str) -> Result<Vec<Part>, String> {
+    Ok(vec![Part::file("", path)?])
+}
