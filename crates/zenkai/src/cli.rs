@@ -18,6 +18,7 @@ mod output;
 mod profile;
 mod report;
 mod scripts;
+mod record;
 mod tuned_adm;
 
 use std::{ffi::OsString, io::Write, path::Path};
@@ -62,6 +63,8 @@ enum Command {
     Analyze(analyze::Args),
     /// Show a stored experiment as a page, text or JSON
     Report(report::Args),
+    /// Record what the machine does, while a command runs or for some time
+    Record(record::Args),
     /// Undo what zenkai changed
     Undo(history::UndoArgs),
     /// List what zenkai changed, newest first
@@ -115,6 +118,7 @@ pub fn run(
         Command::Profile(args) => profile::run(&args, out, err),
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Report(args) => report::run(&args, out, err),
+        Command::Record(args) => record::run(&args, out, err),
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
         Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),

@@ -6,7 +6,9 @@
 mod clock;
 mod file;
 mod perf;
+mod wait;
 
 pub use clock::{Moment, pin_this_thread, real_time_ns, thread_cpu_ns};
 pub use file::{Gauge, Register};
 pub use perf::{Count, Counter, Event, Subject};
+pub use wait::{Happened, Interrupt, Process, wait};

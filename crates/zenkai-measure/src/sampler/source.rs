@@ -62,6 +62,9 @@ enum Reader {
     Absent(String),
 }
 
+/// Instead of a reason: nobody asked for this source.
+pub(super) const NOT_ASKED: &str = "";
+
 /// A source keeps at most so many files open: a process may often have no more than 1 024 in all, and a workload
 /// inherits that limit, so it is not raised.
 const KEPT: usize = 64;

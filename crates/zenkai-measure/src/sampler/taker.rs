@@ -10,7 +10,7 @@ use zenkai_host::gauges::{Moment, thread_cpu_ns};
 use super::{
     Options,
     codec::{put, put_record, put_row},
-    source::{Cadence, Part, Source},
+    source::{Cadence, NOT_ASKED, Part, Source},
     template::take_apart,
 };
 
@@ -67,6 +67,7 @@ impl Taker {
                     header.sources.push(source.name.to_owned());
                     open.push(Open { parts, ..Open::of(source) });
                 }
+                Err(reason) if reason == NOT_ASKED => {}
                 Err(reason) => header.missing.push((source.name.to_owned(), reason)),
             }
         }

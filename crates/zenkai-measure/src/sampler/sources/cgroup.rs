@@ -3,7 +3,7 @@
 use crate::sampler::{
     Options,
     channel::Channels,
-    source::{Cadence, Part, Source},
+    source::{Cadence, NOT_ASKED, Part, Source},
     template::{Column, Digits, Lines},
 };
 
@@ -60,7 +60,7 @@ const IO: [(&str, &str, &str, &str); 6] = [
 ];
 
 fn open(options: &Options) -> Result<Vec<Part>, String> {
-    let Some(dir) = &options.cgroup else { return Err("no cgroup was named".to_owned()) };
+    let Some(dir) = &options.cgroup else { return Err(NOT_ASKED.to_owned()) };
     // A directory that is no group of version 2 has no such file.
     Part::file("", &format!("{dir}/cpu.stat"))?;
     Ok(Part::files(FILES.iter().map(|file| ((*file).to_owned(), format!("{dir}/{file}"))).collect()))

@@ -8,7 +8,7 @@ use zenkai_host::gauges::{Event, Subject};
 use crate::sampler::{
     Options,
     channel::{Channels, Rule},
-    source::{Cadence, Part, Source},
+    source::{Cadence, NOT_ASKED, Part, Source},
     template::{Digits, Lines, Word},
 };
 
@@ -33,7 +33,7 @@ fn open(options: &Options) -> Result<Vec<Part>, String> {
     let subjects: Vec<Subject> = match (&options.cgroup, options.pid) {
         (Some(dir), _) => cpus()?.into_iter().map(|cpu| Subject::Group { dir, cpu }).collect(),
         (None, Some(pid)) => vec![Subject::Process(pid)],
-        (None, None) => return Err("no workload was named".to_owned()),
+        (None, None) => return Err(NOT_ASKED.to_owned()),
     };
     let part = |(event, name, ..): &(Event, &str, &str, f64, &str)| Part::counter(name, *event, &subjects);
     Ok(EVENTS.iter().map(part).collect())

@@ -1,0 +1,135 @@
+//! Waiting for an interrupt, the end of a process, or a while.
+
+#![expect(unsafe_code, reason = "neither std nor rustix makes a signalfd")]
+
+use std::{
+    io,
+    mem::MaybeUninit,
+    os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+/// SIGINT, SIGTERM and SIGHUP as something to wait for instead of an end in mid-work.
+#[derive(Debug)]
+pub struct Interrupt(OwnedFd);
+
+impl Interrupt {
+    /// From now on these signals wait to be seen. To be called before threads are started, which take the mask of
+    /// signals over; `std::process::Command` gives its children an empty one.
+    pub fn watch() -> io::Result<Self> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset fills in the set that it is given.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: sigemptyset has just filled it in.
+        let mut set = unsafe { set.assume_init() };
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: a set that was filled in and a signal that exists.
+            unsafe { libc::sigaddset(&raw mut set, signal) };
+        }
+        // SAFETY: reads the set; the old mask is not asked for.
+        let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if error != 0 {
+            return Err(io::Error::from_raw_os_error(error));
+        }
+        // SAFETY: reads the set and makes a new descriptor.
+        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Readable as soon as a signal has come.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    /// Takes a signal that has come, so that the next can be waited for.
+    pub fn take(&self) -> bool {
+        // struct signalfd_siginfo (signalfd(2)).
+        let mut information = [0_u8; 128];
+        rustix::io::read(&self.0, &mut information).is_ok_and(|length| length > 0)
+    }
+}
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened {
+    /// The time is over.
+    Nothing,
+    /// Somebody wants us to end. It stays so until [`Interrupt::take`].
+    Signal,
+    /// The process has ended.
+    Ended,
+}
+
+/// A process whose end can be waited for; who started it must still ask for its exit code.
+#[derive(Debug)]
+pub struct Process(OwnedFd);
+
+impl Process {
+    /// A process that runs.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        Ok(Self(pidfd_open(pid, PidfdFlags::empty())?))
+    }
+}
+
+/// Waits at most `time`. An interrupt goes before the end of the process.
+pub fn wait(interrupt: &Interrupt, process: Option<&Process>, time: Duration) -> io::Result<Happened> {
+    let time = Timespec {
+        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(time.subsec_nanos()),
+    };
+    let mut places = vec![PollFd::new(&interrupt.0, PollFlags::IN)];
+    places.extend(process.map(|process| PollFd::new(&process.0, PollFlags::IN)));
+    match poll(&mut places, Some(&time)) {
+        // A signal of another kind; whoever waits looks at the clock anyway.
+        Ok(0) | Err(Errno::INTR) => return Ok(Happened::Nothing),
+        result => _ = result?,
+    }
+    let signal = places.first().is_some_and(|place| !place.revents().is_empty());
+    Ok(if signal { Happened::Signal } else { Happened::Ended })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_process() {
+        let interrupt = Interrupt::watch().unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a test needs a process")]
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = Process::open(child.id()).unwrap();
+        let happened = wait(&interrupt, Some(&process), Duration::from_secs(60)).unwrap();
+        assert_eq!(happened, Happened::Ended);
+        assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_signal_waits_until_it_is_seen() {
+        // In a thread of its own: only it has these signals blocked.
+        std::thread::spawn(|| {
+            let interrupt = Interrupt::watch().unwrap();
+            assert_eq!(wait(&interrupt, None, Duration::ZERO).unwrap(), Happened::Nothing);
+            // SAFETY: it only tells which thread this is.
+            let us = unsafe { libc::pthread_self() };
+            // SAFETY: a signal to the calling thread, which has it blocked.
+            unsafe { libc::pthread_kill(us, libc::SIGHUP) };
+            assert_eq!(wait(&interrupt, None, Duration::from_secs(60)).unwrap(), Happened::Signal);
+            assert!(interrupt.take());
+            assert!(!interrupt.take());
+            assert_eq!(wait(&interrupt, None, Duration::ZERO).unwrap(), Happened::Nothing);
+        })
+        .join()
+        .unwrap();
+    }
+}

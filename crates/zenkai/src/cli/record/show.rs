@@ -1,0 +1,134 @@
+//! A recording in a table.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use zenkai_measure::sampler::{Recording, Summary};
+use zenkai_report::Block;
+
+use crate::cli::output;
+
+/// The form of the JSON.
+#[derive(Serialize)]
+struct Shown {
+    format: u32,
+    started_ns: u64,
+    duration_s: f64,
+    samples: usize,
+    size_bytes: usize,
+    own_cpu_s: f64,
+    channels: Vec<Summary>,
+    missing: Vec<Missing>,
+}
+
+#[derive(Serialize)]
+struct Missing {
+    what: String,
+    why: String,
+}
+
+pub(super) fn show(recording: &Recording, all: bool, json: bool, out: &mut dyn Write) -> io::Result<()> {
+    let shown = Shown {
+        format: 1,
+        started_ns: recording.started_ns(),
+        duration_s: recording.duration_s(),
+        samples: recording.samples(),
+        size_bytes: recording.size(),
+        own_cpu_s: recording.own_cpu_s(),
+        channels: recording.summaries(),
+        missing: recording.missing().into_iter().map(|(what, why)| Missing { what, why }).collect(),
+    };
+    if json { output::write_json(out, &shown) } else { output::write_blocks(out, &blocks(&shown, all)) }
+}
+
+fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
+    let mut blocks = vec![Block::Text(format!(
+        "{:.1} s in {} samples. The recorder itself used {} of CPU time, {:.2} % of one CPU.",
+        shown.duration_s,
+        shown.samples,
+        amount(shown.own_cpu_s, "s"),
+        100.0 * shown.own_cpu_s / shown.duration_s.max(1e-9),
+    ))];
+    let mut at_zero = 0;
+    let mut group = "";
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for each in &shown.channels {
+        if !all && each.min == 0.0 && each.max == 0.0 {
+            at_zero += 1;
+            continue;
+        }
+        if each.channel.group != group {
+            push(&mut blocks, group, &mut rows);
+            group = &each.channel.group;
+        }
+        let unit = &each.channel.unit;
+        rows.push(vec![
+            each.channel.name.clone(),
+            amount(each.mean, unit),
+            amount(each.min, unit),
+            amount(each.max, unit),
+            each.channel.words.clone(),
+        ]);
+    }
+    push(&mut blocks, group, &mut rows);
+    if at_zero > 0 {
+        blocks.push(Block::Text(format!("{at_zero} channels stayed at zero (--all shows them).")));
+    }
+    if !shown.missing.is_empty() {
+        blocks.push(Block::Heading("Not measured".to_owned()));
+        let rows = shown.missing.iter().map(|each| vec![each.what.clone(), each.why.clone()]).collect();
+        blocks.push(Block::Table(rows));
+    }
+    blocks
+}
+
+fn push(blocks: &mut Vec<Block>, group: &str, rows: &mut Vec<Vec<String>>) {
+    if rows.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(group.to_owned()));
+    let head = ["", "mean", "least", "most", ""].map(str::to_owned).to_vec();
+    let table = std::iter::once(head).chain(rows.drain(..)).collect();
+    blocks.push(Block::Table(table));
+}
+
+/// A quantity with a unit that a person reads easily. `1` is a share or a number of things.
+pub(super) fn amount(value: f64, unit: &str) -> String {
+    let (binary, decimal): (&[&str], &[&str]) = (&["", "Ki", "Mi", "Gi", "Ti"], &["", "k", "M", "G", "T"]);
+    match unit {
+        "B" | "B/s" => scaled(value, 1024.0, binary, unit),
+        "s" if value.abs() < 1e-3 => format!("{:.1} µs", value * 1e6),
+        "s" if value.abs() < 1.0 => format!("{:.2} ms", value * 1e3),
+        "s" => format!("{value:.2} s"),
+        "1" => format!("{value:.3}"),
+        _ => scaled(value, 1000.0, decimal, unit),
+    }
+}
+
+fn scaled(value: f64, base: f64, prefixes: &[&str], unit: &str) -> String {
+    let mut rest = value;
+    let mut at = 0;
+    while rest.abs() >= base && at + 1 < prefixes.len() {
+        rest /= base;
+        at += 1;
+    }
+    let prefix = prefixes.get(at).copied().unwrap_or_default();
+    // "1/s" reads better as "12.0 k/s".
+    let unit = unit.strip_prefix('1').unwrap_or(unit);
+    format!("{rest:.2} {prefix}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_that_people_read() {
+        assert_eq!(amount(3.0 * 1024.0 * 1024.0, "B/s"), "3.00 MiB/s");
+        assert_eq!(amount(2_500.0, "1/s"), "2.50 k/s");
+        assert_eq!(amount(12.0, "1/s"), "12.00 /s");
+        assert_eq!(amount(2.4e9, "Hz"), "2.40 GHz");
+        assert_eq!(amount(0.000_25, "s"), "250.0 µs");
+        assert_eq!(amount(0.5, "1"), "0.500");
+    }
+}
