@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::plan::{Arm, Measure, Metric, Plan, Setting, Status, Trial};
 use crate::statistics::real;
 use crate::statistics::rng::Rng;
-use crate::statistics::verdict::Better;
+use crate::statistics::verdict::{Better, Rule};
 
 /// What is made up.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Recipe {
     pub fail_every: usize,
     /// Channels that nothing changes, beside those with a meaning.
     pub idle_channels: usize,
+    /// Whether the trials are judged once, after all pairs; else look after look.
+    pub fixed: bool,
 }
 
 impl Default for Recipe {
@@ -40,6 +42,7 @@ impl Default for Recipe {
             noise: 0.01,
             fail_every: 0,
             idle_channels: 4,
+            fixed: false,
         }
     }
 }
@@ -72,6 +75,9 @@ impl Recipe {
             self.seed,
             self.pairs.max(6),
         );
+        if self.fixed {
+            plan.rule = Rule::fixed(Better::Lower, self.seed, self.pairs);
+        }
         plan.created_unix_s = 1_700_000_000;
         plan.sample_s = Some(1.0);
         plan

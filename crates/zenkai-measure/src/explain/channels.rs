@@ -79,10 +79,17 @@ pub(super) fn channels(
             Err(reason) => missing.push(Missing { name: name.clone(), reason }),
         }
     }
-    let corrected = benjamini_hochberg(&shifts.iter().map(|shift| shift.p).collect::<Vec<f64>>());
-    for (shift, corrected) in shifts.iter_mut().zip(corrected) {
-        shift.corrected = corrected;
-        shift.role = role(shift, pairing, splits);
+    // The factors of a split were chosen before anything was measured and are few: they do not pay for the others.
+    let is_factor = |shift: &&mut ChannelShift| {
+        splits.iter().flat_map(|split| &split.terms).any(|term| term.channel.as_deref() == Some(&shift.name))
+    };
+    let (factors, others): (Vec<_>, Vec<_>) = shifts.iter_mut().partition(is_factor);
+    for family in [factors, others] {
+        let corrected = benjamini_hochberg(&family.iter().map(|shift| shift.p).collect::<Vec<f64>>());
+        for (shift, corrected) in family.into_iter().zip(corrected) {
+            shift.corrected = corrected;
+            shift.role = role(shift, pairing, splits);
+        }
     }
     shifts.sort_by(|left, right| {
         let size = |shift: &ChannelShift| shift.percent.map_or(0.0, f64::abs);

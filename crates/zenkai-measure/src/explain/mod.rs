@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::experiment::{AnalyzeError, Comparison, Plan, Trial, series_of, settled_blocks, trials_of};
 use crate::statistics::estimate::{Series, Test};
+use crate::statistics::real;
 use crate::statistics::redraw::Redraws;
 use crate::statistics::secondary::{Lines, lines};
 
@@ -56,6 +57,8 @@ pub struct Explanation {
     pub channels: Vec<ChannelShift>,
     /// Channels that could not be tested.
     pub missing: Vec<Missing>,
+    /// Whether the pairs are so few that no single channel can pass the correction for their number.
+    pub blind: bool,
 }
 
 /// The trials of two arms as everything here looks at them.
@@ -116,9 +119,17 @@ pub fn explain(
         splits,
         channels,
         missing,
+        blind: false,
     };
+    explanation.blind = least_p(&pairing.redraws) * real(explanation.channels.len()) > CHANNEL_RATE;
     explanation.sentences = words::sentences(plan, comparison, &explanation);
     Ok(explanation)
+}
+
+/// The smallest p-value that there can be: the observed order and its mirror among all.
+fn least_p(redraws: &Redraws) -> f64 {
+    let orders = real(redraws.len().max(1));
+    if redraws.is_complete() { 2.0 / orders } else { 1.0 / orders }
 }
 
 #[cfg(test)]

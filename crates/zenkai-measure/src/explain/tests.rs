@@ -68,7 +68,8 @@ fn what_is_missing_is_said() {
     let explanation = explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap();
     let names: Vec<&str> = explanation.missing.iter().map(|missing| missing.name.as_str()).collect();
     assert_eq!(names, ["cpu.clock", "idle.000"]);
-    assert!(explanation.missing[0].reason.contains("only in 2 of 6 trials"), "{:?}", explanation.missing);
+    let reason = &explanation.missing[0].reason;
+    assert!(reason.contains("only in 2 of 6 trials"), "{reason}");
     assert_eq!(explanation.splits[0].identity, "time = CPU time needed ÷ CPUs used");
 }
 
@@ -82,9 +83,8 @@ fn channels_of_failed_trials_are_not_their_worst() {
     }
     let found = analyze(&plan, &trials).unwrap();
     let explanation = explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap();
-    assert!(
-        explanation.channels.iter().all(|channel| channel.shift.unwrap().abs() <= 0.05 * channel.a.abs())
-    );
+    let clock = explanation.channels.iter().find(|channel| channel.name == "cpu.clock").unwrap();
+    assert!(clock.percent.unwrap().abs() < 0.5, "{clock:?}");
 }
 
 #[test]

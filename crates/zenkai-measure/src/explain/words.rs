@@ -51,11 +51,11 @@ fn factors(plan: &Plan, split: &Split) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Of {:.1} % {direction} {}, {} (points of per cent); {:.1} is not accounted for. {}.",
+        "Of {:.1} % {direction} {}, {}, the rest {:.1} (points of per cent). {}.",
         total.abs(),
         plan.metric.name,
         named.join(", "),
-        rest.share? * total.abs(),
+        rest.share? * total.abs() + 0.0,
         capital(split.identity),
     ))
 }
@@ -83,7 +83,11 @@ fn together(explanation: &Explanation, verdict: Verdict) -> Vec<String> {
     let changed = of(Role::AlsoChanged).count() + of(Role::Explains).count();
     match (tested, changed) {
         (0, _) => {}
-        (_, 0) => sentences.push(format!("None of {tested} channels changed.")),
+        (_, 0) if explanation.blind => sentences.push(format!(
+            "{} pairs are too few to tell which of {tested} channels changed: more pairs (a higher precision) would.",
+            explanation.pairs
+        )),
+        (_, 0) => sentences.push(format!("Nothing says that any of {tested} channels changed.")),
         _ => {
             let also: Vec<String> = of(Role::AlsoChanged).take(NAMED).map(change).collect();
             let also = if also.is_empty() { String::new() } else { format!("; also: {}", also.join(", ")) };
