@@ -160,6 +160,12 @@ pub(super) fn digits_short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// One digit behind the point, none when it is zero.
+fn one_decimal(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
 /// The verdict as one word.
 pub(super) fn word(verdict: Verdict) -> &'static str {
     match verdict {
@@ -178,7 +184,7 @@ pub(super) fn reading(experiment: &Experiment, comparison: &Comparison) -> Optio
     Some(format!(
         "With {b}, {name} changes by {} ({} % interval {} %), from {} pairs of trials; p = {}.",
         signed(change.percent),
-        digits_short(100.0 * (1.0 - look.level)),
+        one_decimal(100.0 * (1.0 - look.level)),
         interval(change.low, change.high),
         look.pairs,
         p_value(look.p),

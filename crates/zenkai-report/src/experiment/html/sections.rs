@@ -1,0 +1,370 @@
+//! The sections of the page that are words and tables.
+
+use serde_json::Value;
+use zenkai_measure::experiment::{Comparison, Status};
+use zenkai_measure::explain::{ChannelShift, Explanation, Role};
+use zenkai_measure::statistics::verdict::Verdict;
+
+use super::super::Experiment;
+use super::super::words::{self, date, digits, interval, p_value, quantity, shell, signed};
+use super::page::{Page, colour};
+
+/// Below this p-value an arm leaves traces in the next trial.
+const CARRY_OVER: f64 = 0.01;
+/// Host facts are cut after this many lines; the file has all.
+const MOST_FACTS: usize = 400;
+
+pub(super) fn verdicts(page: &mut Page, experiment: &Experiment) {
+    for comparison in experiment.comparisons {
+        let word = words::word(comparison.judgement.verdict);
+        let class = format!("verdict {} {}", tone(experiment, comparison), word);
+        page.el("div", &[("class", &class), ("data-verdict", word)], |page| {
+            page.leaf("span", &[("class", "word")], word);
+            page.leaf("p", &[("class", "sentence")], &words::sentence(experiment, comparison));
+            if let Some(reading) = words::reading(experiment, comparison) {
+                page.leaf("p", &[("class", "quiet")], &reading);
+            }
+        });
+    }
+    if experiment.plan.aa {
+        page.leaf(
+            "p",
+            &[],
+            "Both arms are the same on purpose: anything but “different” is as it should be.",
+        );
+    }
+}
+
+fn tone(experiment: &Experiment, comparison: &Comparison) -> &'static str {
+    if comparison.judgement.verdict != Verdict::Different {
+        return "neutral";
+    }
+    let change = comparison.judgement.looks.last().and_then(|look| look.change);
+    let better = change.is_some_and(|change| experiment.plan.rule.better.percent(1.0) * change.percent < 0.0);
+    if better { "good" } else { "bad" }
+}
+
+/// A table with a heading row; columns of numbers are aligned right.
+fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]) {
+    let class = |number: bool| if number { "number" } else { "" };
+    page.el("div", &[("class", "scroll")], |page| {
+        page.el("table", &[], |page| {
+            page.el("thead", &[], |page| {
+                page.el("tr", &[], |page| {
+                    for (name, number) in head {
+                        page.leaf("th", &[("class", class(*number)), ("scope", "col")], name);
+                    }
+                });
+            });
+            page.el("tbody", &[], |page| {
+                for row in rows {
+                    page.el("tr", &[], |page| {
+                        for (cell, (_, number)) in row.iter().zip(head) {
+                            page.leaf("td", &[("class", class(*number))], cell);
+                        }
+                    });
+                }
+            });
+        });
+    });
+}
+
+pub(super) fn arms(page: &mut Page, experiment: &Experiment) {
+    let unit = &experiment.plan.metric.unit;
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
+    let rows: Vec<Vec<String>> = (0..experiment.plan.arms.len())
+        .map(|arm| {
+            let of_arm = experiment.of_arm(arm);
+            vec![
+                experiment.arm(arm).to_owned(),
+                number(of_arm.median()),
+                number(of_arm.quantile(0.95)),
+                number(of_arm.values.first().copied()),
+                number(of_arm.values.last().copied()),
+                of_arm.trials.to_string(),
+                of_arm.failed.to_string(),
+            ]
+        })
+        .collect();
+    let head = [
+        ("arm", false),
+        ("median", true),
+        ("95th percentile", true),
+        ("least", true),
+        ("most", true),
+        ("trials", true),
+        ("failed", true),
+    ];
+    table(page, &head, &rows);
+}
+
+pub(super) fn secondary(page: &mut Page, experiment: &Experiment, explanation: &Explanation) {
+    let mut rows = Vec::new();
+    if let Some(lines) = &explanation.lines {
+        for (name, line) in [
+            ("mean (what it costs)", lines.totals),
+            ("95th percentile (what users feel)", lines.p95),
+            ("spread between trials", lines.spread),
+        ] {
+            let change = line.ratio.map_or("–".to_owned(), |ratio| signed(100.0 * (ratio - 1.0)));
+            rows.push(vec![name.to_owned(), change, String::new(), p_value(line.p)]);
+        }
+    }
+    rows.extend(explanation.metrics.iter().map(|metric| {
+        let show = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, &metric.unit));
+        vec![
+            format!("{}: {} → {}", metric.name, show(metric.a), show(metric.b)),
+            metric.percent.map_or("–".to_owned(), signed),
+            interval(metric.interval[0], metric.interval[1]),
+            format!("{} (Holm)", p_value(metric.corrected)),
+        ]
+    }));
+    let name = format!("{} against {}", experiment.arm(explanation.arm), experiment.arm(0));
+    page.leaf("h3", &[], &name);
+    table(page, &[("number", false), ("change", true), ("95 % interval", true), ("p", true)], &rows);
+    if explanation.lines.as_ref().is_some_and(|lines| lines.carry_over < CARRY_OVER) {
+        page.leaf(
+            "p",
+            &[("class", "warning")],
+            "An arm leaves traces in the trial after it: let the machine settle longer between trials.",
+        );
+    }
+}
+
+pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation: &Explanation) {
+    for sentence in &explanation.sentences {
+        page.leaf("p", &[], sentence);
+    }
+    for split in &explanation.splits {
+        page.el("div", &[("class", "draw")], |page| {
+            super::split::split(page, experiment, explanation.arm, split);
+        });
+    }
+    let (changed, same): (Vec<&ChannelShift>, Vec<&ChannelShift>) =
+        explanation.channels.iter().partition(|channel| channel.role != Role::NotChanged);
+    let head = [
+        ("channel", false),
+        ("first arm", true),
+        ("this arm", true),
+        ("change", true),
+        ("p (corrected)", true),
+        ("follows", true),
+        ("role", false),
+    ];
+    if !changed.is_empty() {
+        table(page, &head, &changed.into_iter().map(channel_row).collect::<Vec<_>>());
+    }
+    if !same.is_empty() {
+        page.el("details", &[], |page| {
+            page.leaf(
+                "summary",
+                &[],
+                &format!("{} channels of which nothing says that they changed", same.len()),
+            );
+            table(page, &head, &same.into_iter().map(channel_row).collect::<Vec<_>>());
+        });
+    }
+    if explanation.channels.is_empty() {
+        page.leaf(
+            "p",
+            &[("class", "quiet")],
+            "No channels were recorded, so nothing can explain the verdict.",
+        );
+    }
+    if !explanation.missing.is_empty() {
+        page.leaf("h3", &[], "Could not be judged");
+        let rows: Vec<Vec<String>> = explanation
+            .missing
+            .iter()
+            .map(|missing| vec![missing.name.clone(), missing.reason.clone()])
+            .collect();
+        table(page, &[("channel", false), ("why", false)], &rows);
+    }
+}
+
+fn channel_row(channel: &ChannelShift) -> Vec<String> {
+    let about = &channel.about;
+    let show = |value: f64| match about.unit.as_str() {
+        "" | "1" => digits(value),
+        unit => quantity(value, unit),
+    };
+    let role = match channel.role {
+        Role::Explains => "explains",
+        Role::AlsoChanged => "also changed",
+        Role::NotChanged => "",
+    };
+    let name = if about.words.is_empty() {
+        channel.name.clone()
+    } else {
+        format!("{} ({})", about.words, channel.name)
+    };
+    vec![
+        name,
+        show(channel.a),
+        show(channel.b),
+        channel.percent.map_or("–".to_owned(), signed),
+        p_value(channel.corrected),
+        channel.follows.map_or("–".to_owned(), |follows| format!("{follows:+.2}").replace('-', "−")),
+        role.to_owned(),
+    ]
+}
+
+pub(super) fn settings(page: &mut Page, experiment: &Experiment) {
+    for (index, arm) in experiment.plan.arms.iter().enumerate() {
+        page.leaf(
+            "h3",
+            &[("class", &format!("{} arm", colour(index)))],
+            &format!("{} ({})", arm.name, arm.spec),
+        );
+        if !arm.command.is_empty() {
+            page.leaf("pre", &[], &shell(&arm.command));
+        }
+        if arm.settings.is_empty() {
+            page.leaf("p", &[("class", "quiet")], "Changes nothing on the machine.");
+            continue;
+        }
+        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+        let rows: Vec<Vec<String>> = arm
+            .settings
+            .iter()
+            .map(|setting| vec![setting.what.clone(), value(&setting.from), value(&setting.to)])
+            .collect();
+        table(page, &[("what", false), ("before", false), ("under this arm", false)], &rows);
+    }
+}
+
+pub(super) fn failures(page: &mut Page, experiment: &Experiment) {
+    let rows: Vec<Vec<String>> = (1..)
+        .zip(experiment.trials)
+        .filter(|(_, trial)| trial.status != Status::Ok)
+        .map(|(number, trial): (usize, _)| {
+            let what = match trial.status {
+                Status::Timeout => "took too long",
+                Status::Discarded => "discarded",
+                Status::Failed | Status::Ok => "failed",
+            };
+            vec![
+                number.to_string(),
+                experiment.arm(trial.arm).to_owned(),
+                what.to_owned(),
+                trial.exit_code.map_or("–".to_owned(), |code| code.to_string()),
+                trial.reason.clone().unwrap_or_default(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    page.leaf("h3", &[], "Trials that gave no number");
+    let head = [("trial", true), ("arm", false), ("what", false), ("exit code", true), ("why", false)];
+    table(page, &head, &rows);
+}
+
+/// The A/A result: how this machine behaves when nothing differs.
+pub(super) fn same(page: &mut Page, experiment: &Experiment) {
+    let text = match experiment.same {
+        _ if experiment.plan.aa => {
+            "This experiment is itself one in which both arms are the same.".to_owned()
+        }
+        Some(same) => {
+            let sentence = same.pointer("/comparisons/0/sentence").and_then(Value::as_str);
+            format!("When both arms were the same here: {}", sentence.unwrap_or("the result could not be read"))
+        }
+        None => "No run with both arms the same is stored beside this experiment. `zenkai compare --aa` makes one: it \
+                 shows how often this machine would call equal things different."
+            .to_owned(),
+    };
+    page.leaf("p", &[], &text);
+}
+
+pub(super) fn repeat(page: &mut Page, experiment: &Experiment) {
+    let plan = experiment.plan;
+    page.leaf("p", &[], "Run it again, in the same order:");
+    page.leaf("pre", &[], &words::repeat(plan));
+    page.leaf("p", &[], "Compute the verdict again from what is stored, to the last bit:");
+    page.leaf("pre", &[], &shell(&["zenkai".into(), "analyze".into(), experiment.dir.into()]));
+    let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
+    let rows = [
+        ("laid down", date(plan.created_unix_s)),
+        ("metric", format!("{} ({}), {}", plan.metric.name, plan.metric.unit, better(experiment))),
+        ("seed of the order", plan.order_seed.to_string()),
+        ("judged after", format!("{} pairs", looks.join(", "))),
+        ("chance of a false “different”", format!("{} %", words::digits_short(100.0 * plan.rule.alpha))),
+        ("does not matter", format!("differences within {} %", words::digits_short(100.0 * plan.rule.rho))),
+        ("settling", format!("{} to {} s before each trial", plan.settle.at_least_s, plan.settle.at_most_s)),
+    ];
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    table(page, &[("plan", false), ("", false)], &rows);
+}
+
+fn better(experiment: &Experiment) -> &'static str {
+    if experiment.plan.rule.better.percent(1.0) > 0.0 { "lower is better" } else { "higher is better" }
+}
+
+/// The machine's facts, flattened to one line each; a value that could not be read is left to the file.
+pub(super) fn host(page: &mut Page, experiment: &Experiment) {
+    let Some(host) = experiment.host else {
+        page.leaf("p", &[("class", "quiet")], "The machine's facts are not stored with this experiment.");
+        return;
+    };
+    let mut rows = Vec::new();
+    flatten(host, &mut Vec::new(), &mut rows);
+    let headline = ["firmware.product", "cpu.model_name", "kernel.release", "virtualisation.kind"];
+    let said: Vec<&str> = headline
+        .iter()
+        .filter_map(|name| rows.iter().find(|row| row[0] == *name).map(|row| row[1].as_str()))
+        .collect();
+    if !said.is_empty() {
+        page.leaf("p", &[], &said.join(" · "));
+    }
+    let count = rows.len();
+    rows.truncate(MOST_FACTS);
+    page.el("details", &[], |page| {
+        let shown = if count > MOST_FACTS {
+            format!("{MOST_FACTS} of {count} facts")
+        } else {
+            format!("{count} facts")
+        };
+        page.leaf("summary", &[], &shown);
+        table(page, &[("fact", false), ("value", false)], &rows);
+    });
+}
+
+/// Depth to which facts are followed; those of a machine are far shallower.
+const DEEPEST: usize = 12;
+
+fn flatten(value: &Value, path: &mut Vec<String>, rows: &mut Vec<Vec<String>>) {
+    if path.len() > DEEPEST || rows.len() > 20 * MOST_FACTS {
+        return;
+    }
+    // What could not be read is an object that says why.
+    if value.get("unavailable").is_some() {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                path.push(name.clone());
+                flatten(inner, path, rows);
+                path.pop();
+            }
+        }
+        Value::Array(list) if list.iter().any(|inner| inner.is_object() || inner.is_array()) => {
+            for (index, inner) in list.iter().enumerate() {
+                path.push(index.to_string());
+                flatten(inner, path, rows);
+                path.pop();
+            }
+        }
+        Value::Array(list) => {
+            let text: Vec<String> = list.iter().map(plain).collect();
+            rows.push(vec![path.join("."), text.join(", ")]);
+        }
+        Value::Null => {}
+        _ => rows.push(vec![path.join("."), plain(value)]),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

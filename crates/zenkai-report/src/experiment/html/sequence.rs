@@ -1,0 +1,83 @@
+//! Every trial in the order in which it ran.
+
+use zenkai_measure::experiment::{Status, Trial};
+
+use super::super::words::quantity;
+use super::super::{Experiment, real};
+use super::axis::{Scale, horizontal, vertical};
+use super::page::{Page, colour, cross, mark, n};
+
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 845.0;
+const TOP: f64 = 46.0;
+const BOTTOM: f64 = 270.0;
+
+pub(super) fn sequence(page: &mut Page, experiment: &Experiment) {
+    let trials = experiment.trials;
+    let metric = &experiment.plan.metric;
+    let good = trials.iter().filter(|trial| trial.status == Status::Ok).filter_map(|trial| trial.value);
+    let y = Scale::over(good, 0.06, (BOTTOM, TOP));
+    let x = Scale { low: 0.5, high: real(trials.len().max(1)) + 0.5, from: LEFT, to: RIGHT };
+    let attributes = [("viewBox", "0 0 860 312"), ("role", "img"), ("aria-labelledby", "t-seq d-seq")];
+    page.el("svg", &attributes, |page| {
+        page.leaf("title", &[("id", "t-seq")], "The trials in the order in which they ran");
+        page.leaf("desc", &[("id", "d-seq")], &format!(
+            "{} trials. A trend over the trials is the machine's drift; the arms take turns so that it meets all of \
+             them alike.",
+            trials.len()
+        ));
+        blocks(page, trials, &x);
+        vertical(page, &y, (LEFT, RIGHT), &metric.unit, 6.0);
+        horizontal(page, &x, (BOTTOM, BOTTOM), "", "trial");
+        for arm in 0..experiment.plan.arms.len() {
+            if let Some(median) = experiment.of_arm(arm).median() {
+                let d = format!("M{} {}H{}", n(LEFT), n(y.at(median)), n(RIGHT));
+                page.void("path", &[("class", &format!("{} level", colour(arm))), ("d", &d)]);
+            }
+        }
+        for (number, trial) in (1_usize..).zip(trials) {
+            one(page, experiment, (number, trial), &x, &y);
+        }
+    });
+}
+
+/// Every second block is shaded.
+fn blocks(page: &mut Page, trials: &[Trial], x: &Scale) {
+    let mut start = 0;
+    for place in 1..=trials.len() {
+        let of = |index: usize| trials.get(index).map(|trial| (trial.block, trial.attempt));
+        if of(place) == of(start) {
+            continue;
+        }
+        if of(start).is_some_and(|(block, _)| block % 2 == 1) {
+            let (from, to) = (x.at(real(start) + 0.5), x.at(real(place) + 0.5));
+            let (from, width) = (n(from), n(to - from));
+            let (top, height) = (n(TOP), n(BOTTOM - TOP));
+            page.void(
+                "rect",
+                &[("class", "block"), ("x", &from), ("y", &top), ("width", &width), ("height", &height)],
+            );
+        }
+        start = place;
+    }
+}
+
+fn one(page: &mut Page, experiment: &Experiment, (number, trial): (usize, &Trial), x: &Scale, y: &Scale) {
+    let at = x.at(real(number));
+    let place = format!("trial {number}, block {}, {}", trial.block + 1, experiment.arm(trial.arm));
+    let reason = trial.reason.as_deref().unwrap_or("no reason given");
+    match (trial.status, trial.value) {
+        (Status::Ok, Some(value)) => {
+            let tip = format!("{place}: {}", quantity(value, &experiment.plan.metric.unit));
+            mark(page, trial.arm, (at, y.at(value)), "dot", &tip);
+        }
+        (Status::Discarded, _) => {
+            mark(page, trial.arm, (at, 28.0), "dot open", &format!("{place}: discarded, {reason}"));
+            page.leaf("text", &[("x", &n(at)), ("y", "18"), ("class", "mid small")], "discarded");
+        }
+        (Status::Timeout, _) => {
+            cross(page, trial.arm, (at, 28.0), &format!("{place}: took too long, {reason}"));
+        }
+        _ => cross(page, trial.arm, (at, 28.0), &format!("{place}: failed, {reason}")),
+    }
+}
