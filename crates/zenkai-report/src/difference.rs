@@ -11,6 +11,8 @@ use crate::{Block, Detail, Field};
 
 /// So many differences are shown unless all are asked for.
 const SHOWN: usize = 10;
+/// So many facts behind a finding are shown unless all are asked for.
+const FACTS: usize = 4;
 /// A longer value is cut in the short report.
 const VALUE: usize = 60;
 
@@ -55,7 +57,7 @@ pub fn difference(facts: [&Facts; 2], comparison: &Comparison, carried: usize, d
 }
 
 const CLASSES: [(&str, Suspicion); 4] = [
-    ("Checks judge these, and find no fault on one side only", Suspicion::Known),
+    ("What checks look at, without a fault on one side only", Suspicion::Known),
     ("Other settings that can be changed now", Suspicion::Setting),
     ("Other differences", Suspicion::Other),
     ("What follows from the above or does not apply on one side", Suspicion::Derived),
@@ -85,10 +87,19 @@ fn finding(difference: &Difference, detail: Detail) -> Block {
     }];
     if !difference.facts.is_empty() {
         let line = |fact: &Difference| format!("{}: {}", named(fact), values(fact, detail));
-        fields.push(Field { label: "differs", lines: difference.facts.iter().map(line).collect() });
+        let limit = if detail == Detail::Everything { usize::MAX } else { FACTS };
+        let mut lines: Vec<String> = difference.facts.iter().take(limit).map(line).collect();
+        if difference.facts.len() > limit {
+            lines.push(format!("and {} more", difference.facts.len() - limit));
+        }
+        fields.push(Field { label: "differs", lines });
     }
     fields.push(Field { label: "effect", lines: vec![slower.effect.to_owned()] });
-    let mut change = vec![changeable(difference.changeable).to_owned()];
+    let how = match difference.changeable {
+        Changeable::Now => "can be changed now".to_owned(),
+        other => changeable(other).to_owned(),
+    };
+    let mut change = vec![how];
     change.extend(slower.remedy.iter().cloned());
     fields.push(Field { label: "change", lines: change });
     let subject =
@@ -102,11 +113,13 @@ fn finding(difference: &Difference, detail: Detail) -> Block {
 }
 
 fn row(difference: &Difference, detail: Detail) -> Vec<String> {
-    vec![
-        difference.group.clone(),
+    let line = format!(
+        "{}: {} ({})",
         named(difference),
-        format!("{} ({})", values(difference, detail), changeable(difference.changeable)),
-    ]
+        values(difference, detail),
+        changeable(difference.changeable)
+    );
+    vec![difference.group.clone(), line]
 }
 
 /// What it is, and whose.
@@ -120,7 +133,7 @@ fn named(difference: &Difference) -> String {
 fn values(difference: &Difference, detail: Detail) -> String {
     let side = |reading: &Reading| match (&reading.value, &reading.unavailable) {
         (Some(value), _) => cut(value, detail),
-        (None, Some(reason)) => format!("none: {}", cut(reason, detail)),
+        (None, Some(reason)) => cut(reason, detail),
         (None, None) => "none".to_owned(),
     };
     format!("{} ↔ {}", side(&difference.a), side(&difference.b))
@@ -136,11 +149,11 @@ fn cut(text: &str, detail: Detail) -> String {
 /// How it can be changed, in a few words.
 fn changeable(how: Changeable) -> &'static str {
     match how {
-        Changeable::Now => "can be changed now",
+        Changeable::Now => "now",
         Changeable::Reboot => "at the next boot",
-        Changeable::Firmware => "in the firmware",
-        Changeable::Software => "by other software",
-        Changeable::Hypervisor => "on the hypervisor",
+        Changeable::Firmware => "firmware",
+        Changeable::Software => "other software",
+        Changeable::Hypervisor => "hypervisor",
         Changeable::Hardware => "hardware",
     }
 }

@@ -90,7 +90,8 @@ pub(super) fn ranked(a: &Side<'_>, b: &Side<'_>, roles: &Roles, raw: Vec<Raw>) -
 }
 
 fn fact(raw: Raw) -> Difference {
-    let sysctl = raw.a.source.strip_prefix("/proc/sys/").filter(|_| raw.a.source == raw.b.source);
+    let can_be_set = raw.a.source == raw.b.source && !rules::READ_ONLY.contains(&raw.a.source.as_str());
+    let sysctl = raw.a.source.strip_prefix("/proc/sys/").filter(|_| can_be_set);
     let argument = raw.path.last().filter(|_| raw.pattern == "kernel.command_line.*");
     let known = rules::find(rules::KNOWN, &raw.pattern);
     let changeable = match sysctl {
@@ -108,7 +109,7 @@ fn fact(raw: Raw) -> Difference {
     };
     let what = match (sysctl, argument) {
         (Some(tail), _) => tail.replace('.', "\0").replace('/', ".").replace('\0', "/"),
-        (None, Some(key)) => format!("kernel argument {key}"),
+        (None, Some(key)) => format!("argument {key}"),
         (None, None) => words::name(&raw.path),
     };
     Difference {
@@ -160,8 +161,23 @@ fn one_sided(
     other: &Diagnosis,
     roles: &Roles,
 ) -> Vec<(Difference, BTreeSet<String>)> {
-    let shared = |reported: &&Reported| !is_shared(side, reported, mine, other, roles);
-    mine.findings.iter().filter(shared).map(|reported| difference(side, reported, other)).collect()
+    let alone = |reported: &&Reported| {
+        !rules::MOMENTARY.contains(&reported.check) && !is_shared(side, reported, mine, other, roles)
+    };
+    mine.findings.iter().filter(alone).map(|reported| difference(side, reported, other)).collect()
+}
+
+/// What checks find of the moment, as notes.
+pub(super) fn momentary(letter: &str, diagnosis: &Diagnosis) -> Vec<String> {
+    let of_now = diagnosis.findings.iter().filter(|found| rules::MOMENTARY.contains(&found.check));
+    of_now
+        .map(|found| {
+            format!(
+                "{letter} at that moment: {} ({}); moments are not compared",
+                found.finding.what, found.check
+            )
+        })
+        .collect()
 }
 
 fn is_shared(side: Which, reported: &Reported, mine: &Diagnosis, other: &Diagnosis, roles: &Roles) -> bool {

@@ -15,14 +15,13 @@ mod words;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use zenkai_facts::{Facts, Node, Observed};
+use zenkai_facts::{Facts, Node, Observed, Reason};
 
 use crate::{CheckId, Diagnosis, Impact};
 
 pub use settings::{Profile, profile};
 
 /// One of the two machines.
-#[derive(Debug)]
 pub struct Side<'a> {
     /// What the user calls it: a file, a label, `now`.
     pub name: &'a str,
@@ -32,6 +31,8 @@ pub struct Side<'a> {
     pub diagnosis: &'a Diagnosis,
     /// Every sysctl that is known of either side, by dotted name.
     pub sysctls: BTreeMap<String, Observed<String>>,
+    /// Whether the machine was asked for this path: a capture may not hold it.
+    pub holds: &'a dyn Fn(&str) -> bool,
 }
 
 /// Which of the two machines.
@@ -182,10 +183,17 @@ pub fn compare(a: &Side<'_>, b: &Side<'_>) -> Result<Comparison, serde_json::Err
     let roles = roles::Roles::of(a.facts, b.facts);
     let mut notes = Vec::new();
     let foreign = foreign(a, b, &mut notes);
-    let mut walk = walk::Walk::new(&roles, foreign);
+    notes.extend(findings::momentary("A", a.diagnosis));
+    notes.extend(findings::momentary("B", b.diagnosis));
+    let holds = |which: Which, path: &str| match which {
+        Which::A => (a.holds)(path),
+        Which::B => (b.holds)(path),
+    };
+    let mut walk = walk::Walk::new(&roles, &holds, foreign);
     walk.facts(&Node::of(a.facts)?, &Node::of(b.facts)?);
     walk.sysctls(&Node::of(&a.sysctls)?, &Node::of(&b.sysctls)?);
     let (compared, gaps, raw) = walk.finish();
+    notes.extend(silent(compared, &gaps));
     let mut differences = findings::ranked(a, b, &roles, raw);
     differences.sort_by_key(order);
     let sysctls = a.sysctls.iter().filter(|(name, left)| {
@@ -200,6 +208,20 @@ pub fn compare(a: &Side<'_>, b: &Side<'_>) -> Result<Comparison, serde_json::Err
         compared,
         sysctls: sysctls.count(),
     })
+}
+
+/// Notes on a side that tells much less than the other one.
+fn silent(compared: usize, gaps: &[NotCompared]) -> Vec<String> {
+    let unknown = Reason::NotRecorded.to_string();
+    let few = gaps.iter().filter(|gap| gap.reason == unknown && gap.paths.len() > compared / 2);
+    few.map(|gap| {
+        let (letter, count) = (if gap.side == Which::A { "A" } else { "B" }, gap.paths.len());
+        format!(
+            "{letter} does not hold {count} values that the other side tells: it may have been cut short, or \
+             made by another version"
+        )
+    })
+    .collect()
 }
 
 /// What differs more than its settings: then some facts have no counterpart.

@@ -168,6 +168,47 @@ pub(super) const MAKER: &[&str] = &[
     "vulnerabilities.pcid",
 ];
 
+/// Checks that judge a moment: what they find is told, but it is no difference between two machines.
+pub(super) const MOMENTARY: &[&str] =
+    &["cpu-pressure-now", "io-pressure-now", "memory-pressure-now", "virtualisation-steal"];
+
+/// Files below `/proc/sys` that only tell.
+pub(super) const READ_ONLY: &[&str] = &[
+    "/proc/sys/crypto/fips_enabled",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/ostype",
+    "/proc/sys/kernel/version",
+    "/proc/sys/net/ipv4/tcp_available_congestion_control",
+    "/proc/sys/net/netfilter/nf_conntrack_buckets",
+];
+
+/// Sysctls that bear on what others may do or see, by the start of the name: never copied from another machine.
+pub(super) const SECURITY: &[&str] = &[
+    "fs.protected_",
+    "fs.suid_dumpable",
+    "kernel.core_",
+    "kernel.dmesg_restrict",
+    "kernel.io_uring_",
+    "kernel.kexec_load_disabled",
+    "kernel.kptr_restrict",
+    "kernel.modules_disabled",
+    "kernel.perf_event_paranoid",
+    "kernel.randomize_va_space",
+    "kernel.sysrq",
+    "kernel.unprivileged_",
+    "kernel.yama.",
+    "net.core.bpf_jit_",
+    "net.ipv4.conf.",
+    "net.ipv4.icmp_",
+    "net.ipv4.ip_forward",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv6.conf.",
+    "user.",
+    "vm.mmap_min_addr",
+    "vm.mmap_rnd_",
+    "vm.unprivileged_",
+];
+
 /// Defaults that the kernel computes from the size of the memory: they differ whenever that does.
 pub(super) const DERIVED: &[&str] = &[
     "cgroup.pids.*.limit",
@@ -189,6 +230,12 @@ pub(super) const DERIVED: &[&str] = &[
 /// Sizes that differ by what firmware and kernel keep for themselves: equal within two per cent.
 pub(super) const ROUGH: &[&str] =
     &["block.mounts.*.usage.size_bytes", "memory.info.total_kb", "numa.nodes.*.memory.total_kb"];
+
+/// Maps whose keys stand for things of one kind: `*` stands for a key in the paths below.
+pub(super) const MAPS: &[&str] = &["vulnerabilities.entries"];
+
+/// Texts that are sets of words.
+pub(super) const WORDS: &[&str] = &["cpu.flags", "kernel.scheduler.debugfs.features"];
 
 /// How the elements of a list are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -378,7 +425,6 @@ pub(super) const CHANGEABLE: &[(&str, Changeable)] = &[
     ("block.disks.*.queue.nomerges", Now),
     ("block.disks.*.queue.nr_requests", Now),
     ("block.disks.*.queue.read_ahead_kb", Now),
-    ("block.disks.*.queue.rotational", Now),
     ("block.disks.*.queue.rq_affinity", Now),
     ("block.disks.*.queue.scheduler.current", Now),
     ("block.disks.*.queue.wbt_lat_usec", Now),
@@ -526,6 +572,9 @@ mod tests {
 
     #[test]
     fn every_check_that_is_named_exists() {
+        for check in MOMENTARY {
+            assert!(CHECKS.iter().any(|known| known.id == *check), "{check}");
+        }
         for (path, check) in KNOWN {
             assert!(check.is_empty() || CHECKS.iter().any(|known| known.id == *check), "{path}: {check}");
         }

@@ -10,7 +10,7 @@ use std::{
 
 use zenkai_host::{EthtoolRequest, Host, Knob, Query, value};
 
-use super::{Comparison, Difference, Suspicion};
+use super::{Comparison, Difference, Suspicion, rules};
 
 /// A profile, and what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,6 @@ const CARRIED: &[(&str, Carry)] = &[
     ("block.disks.*.queue.nomerges", Carry::Attribute),
     ("block.disks.*.queue.nr_requests", Carry::Attribute),
     ("block.disks.*.queue.read_ahead_kb", Carry::Disk("readahead")),
-    ("block.disks.*.queue.rotational", Carry::Attribute),
     ("block.disks.*.queue.rq_affinity", Carry::Attribute),
     ("block.disks.*.queue.scheduler.current", Carry::Disk("elevator")),
     ("block.disks.*.queue.wbt_lat_usec", Carry::Attribute),
@@ -164,8 +163,8 @@ impl Draft {
                 (Some(_), _) if difference.suspicion == Suspicion::Derived => {
                     Err("it follows from the size of the memory")
                 }
-                (Some(_), _) if from.ends_with("/fips_enabled") => Err("it is decided at boot"),
-                (Some(tail), _) if from == to => self.sysctl(a, from, tail),
+                (Some(_), _) if rules::READ_ONLY.contains(&from.as_str()) => continue,
+                (Some(tail), _) if from == to => self.sysctl(a, b, from, tail),
                 (None, Some(carry)) => self.carried(a, b, carry, difference, from, to),
                 _ => continue,
             };
@@ -179,11 +178,23 @@ impl Draft {
         }
     }
 
-    fn sysctl(&mut self, a: &dyn Host, from: &str, tail: &str) -> Result<(), &'static str> {
-        let shown = plain(a, from)?;
+    fn sysctl(&mut self, a: &dyn Host, b: &dyn Host, path: &str, tail: &str) -> Result<(), &'static str> {
+        if value(b, &Knob::Attribute(path.to_owned())).is_err() {
+            return Err("this machine does not have it");
+        }
+        let shown = plain(a, path)?;
+        if tail == "net/ipv4/tcp_congestion_control" {
+            let known = plain(b, "/proc/sys/net/ipv4/tcp_available_congestion_control");
+            if known.is_ok_and(|known| !known.split(' ').any(|word| word == shown)) {
+                return Err("this kernel has not loaded it");
+            }
+        }
         let name = tail.replace('.', "\0").replace('/', ".").replace('\0', "/");
         if !is_plain(&name) {
             return Err("its name is not plain");
+        }
+        if rules::SECURITY.iter().any(|start| name.starts_with(start)) {
+            return Err("it bears on security; set it by hand if you mean it");
         }
         self.sysctl.insert(name, shown);
         Ok(())
@@ -200,6 +211,9 @@ impl Draft {
     ) -> Result<(), &'static str> {
         if !is_plain(to) {
             return Err("its path is not plain");
+        }
+        if difference.path.starts_with("block.disks.") && kind(from) != kind(to) {
+            return Err("the disks are of different kinds");
         }
         match carry {
             Carry::Attribute => self.attribute(a, from, to),
@@ -366,6 +380,13 @@ impl Draft {
         }
         text
     }
+}
+
+/// What kind of disk an attribute belongs to: the driver's part of the name, as `sd` in `sda`.
+fn kind(path: &str) -> &str {
+    let disk = path.strip_prefix("/sys/block/").unwrap_or(path);
+    let driver = if disk.starts_with("nvme") { 4 } else { 2 };
+    disk.get(..driver).unwrap_or(disk)
 }
 
 fn carry(path: &str) -> Option<Carry> {

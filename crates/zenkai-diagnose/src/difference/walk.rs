@@ -72,6 +72,8 @@ type Likeness = (String, Option<String>, Option<String>, &'static str);
 
 pub(super) struct Walk<'r> {
     roles: &'r Roles,
+    /// Whether a side was asked for this path.
+    holds: &'r dyn Fn(Which, &str) -> bool,
     /// Whether processors are of different makers.
     foreign: bool,
     pattern: String,
@@ -80,22 +82,23 @@ pub(super) struct Walk<'r> {
     raw: Vec<Raw>,
     known: BTreeMap<Likeness, usize>,
     /// Where a difference was read: the same file may be told in two places of the facts.
-    told: BTreeSet<(String, String)>,
+    seen: BTreeSet<(String, String)>,
     gaps: BTreeMap<(Which, String), BTreeSet<String>>,
     compared: usize,
 }
 
 impl<'r> Walk<'r> {
-    pub(super) fn new(roles: &'r Roles, foreign: bool) -> Self {
+    pub(super) fn new(roles: &'r Roles, holds: &'r dyn Fn(Which, &str) -> bool, foreign: bool) -> Self {
         Self {
             roles,
+            holds,
             foreign,
             pattern: String::new(),
             path: Vec::new(),
             member: None,
             raw: Vec::new(),
             known: BTreeMap::new(),
-            told: BTreeSet::new(),
+            seen: BTreeSet::new(),
             gaps: BTreeMap::new(),
             compared: 0,
         }
@@ -153,12 +156,12 @@ impl<'r> Walk<'r> {
             (Node::Missing { reason, .. }, _) => self.missing(Which::A, reason, a, b),
             (_, Node::Missing { reason, .. }) => self.missing(Which::B, reason, a, b),
             (Node::Map(left), Node::Map(right)) => {
-                for (name, _) in left {
-                    self.within(name, |walk| walk.pair(a.part(name), b.part(name)));
-                }
+                let alike = rules::MAPS.contains(&self.pattern.as_str());
                 let known: BTreeSet<&str> = left.iter().map(|(name, _)| name.as_ref()).collect();
-                for (name, _) in right.iter().filter(|(name, _)| !known.contains(name.as_ref())) {
-                    self.within(name, |walk| walk.pair(a.part(name), b.part(name)));
+                let more = right.iter().filter(|(name, _)| !known.contains(name.as_ref()));
+                for (name, _) in left.iter().chain(more) {
+                    let step = if alike { "*" } else { name };
+                    self.step(step, name, |walk| walk.pair(a.part(name), b.part(name)));
                 }
             }
             (Node::List(left), Node::List(right)) => self.lists(a, b, left, right),
@@ -178,7 +181,19 @@ impl<'r> Walk<'r> {
 
     fn values(&mut self, a: Place<'_>, b: Place<'_>) {
         let segment = self.segment();
-        let (left, right) = (words::summary(a.node, &segment), words::summary(b.node, &segment));
+        let (left, right) = match (a.node, b.node) {
+            (Node::Scalar(Value::String(left)), Node::Scalar(Value::String(right)))
+                if rules::WORDS.contains(&self.pattern.as_str()) =>
+            {
+                words::sets(left.split_whitespace(), right.split_whitespace())
+            }
+            _ => (words::summary(a.node, &segment), words::summary(b.node, &segment)),
+        };
+        self.told(a, b, left, right);
+    }
+
+    /// Notes two values as people read them, unless they read the same.
+    fn told(&mut self, a: Place<'_>, b: Place<'_>, left: String, right: String) {
         if left != right {
             self.note(a.reading(left), b.reading(right), false);
         }
@@ -187,7 +202,14 @@ impl<'r> Walk<'r> {
     /// A value that one side only has. The kernel's or the hardware's not having it is a difference; not being allowed
     /// to look, or not having looked, is none.
     fn missing(&mut self, side: Which, reason: &Reason, a: Place<'_>, b: Place<'_>) {
-        if !matches!(reason, Reason::Absent | Reason::NotApplicable(_)) {
+        let source = if side == Which::A { a.source } else { b.source };
+        let unknown = match reason {
+            // What was worked out from files that the capture does not hold is absent there, and unknown.
+            Reason::Absent if !(self.holds)(side, source) => Some(Reason::NotRecorded),
+            Reason::Absent | Reason::NotApplicable(_) => None,
+            other => Some(other.clone()),
+        };
+        if let Some(reason) = unknown {
             let path = self.path.join(".");
             self.gaps.entry((side, reason.to_string())).or_default().insert(path);
             return;
@@ -197,7 +219,11 @@ impl<'r> Walk<'r> {
             if which != side {
                 return place.reading(words::summary(place.node, &segment));
             }
-            Reading { value: None, unavailable: Some(reason.to_string()), source: place.source.to_owned() }
+            let told = match reason {
+                Reason::Absent => "absent".to_owned(),
+                reason => reason.to_string(),
+            };
+            Reading { value: None, unavailable: Some(told), source: place.source.to_owned() }
         };
         self.compared += 1;
         let empty = |place: Place<'_>| {
@@ -216,10 +242,10 @@ impl<'r> Walk<'r> {
         // Sysctls come last: what the facts told of is not told again. One source may hold several facts.
         let again = self.path.first().is_some_and(|first| first == "sysctl")
             || self.pattern.starts_with("kernel.sysctls");
-        if again && self.told.contains(&place) {
+        if again && self.seen.contains(&place) {
             return;
         }
-        self.told.insert(place.clone());
+        self.seen.insert(place.clone());
         let noun = match &self.member {
             None => "",
             Some(Member::Cpus(_)) => "CPUs",
@@ -264,14 +290,14 @@ impl<'r> Walk<'r> {
                 if left != right {
                     let (left, right) =
                         words::sets(left.iter().map(String::as_str), right.iter().map(String::as_str));
-                    self.note(a.reading(left), b.reading(right), false);
+                    self.told(a, b, left, right);
                 }
             }
             None if plain(left) && plain(right) => {
                 self.compared += 1;
                 if left != right {
                     let (left, right) = words::lists(left, right, &self.segment());
-                    self.note(a.reading(left), b.reading(right), false);
+                    self.told(a, b, left, right);
                 }
             }
             rule => self.elements(rule.unwrap_or(Elements::Counted), a, b, left, right),
@@ -326,7 +352,8 @@ impl<'r> Walk<'r> {
             }
             Elements::Alike { noun, keys } => {
                 let name = keys.iter().filter_map(|field| Some(words::summary(node.get(field)?, field)));
-                self.member = Some(Member::Named(noun, name.collect::<Vec<_>>().join(" ")));
+                let known: Vec<String> = name.filter(|name| name != "none").collect();
+                self.member = Some(Member::Named(noun, known.join(" ")));
             }
             Elements::Devices(field) => {
                 let name = node.get(field).and_then(Node::text).unwrap_or(key);
@@ -405,9 +432,8 @@ fn keyed<'n>(rule: Elements, which: Which, items: &'n [Node], roles: &Roles) -> 
             Elements::Cpus(field) => fields(&[field]),
             Elements::Devices(field) => {
                 let name = item.get(field).and_then(Node::text).unwrap_or_default();
-                roles
-                    .find(which, name)
-                    .map_or_else(|| format!("{which:?} {name}"), |place| format!("#{place}"))
+                // A disk's controller has no role of its own; its name tells enough.
+                roles.find(which, name).map_or_else(|| name.to_owned(), |place| format!("#{place}"))
             }
             Elements::Counted | Elements::Groups | Elements::Text(_) => index.to_string(),
         };

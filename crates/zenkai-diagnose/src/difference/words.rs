@@ -8,6 +8,9 @@ use zenkai_facts::Node;
 /// More words than this of a list are counted.
 const WORDS: usize = 8;
 
+/// Steps of paths that say nothing to people.
+const SILENT: &[&str] = &["entries", "ethtool", "hardware", "info", "settings", "text"];
+
 /// Endings of names that are units, and how the unit is written.
 const UNITS: &[(&str, &str)] = &[
     ("_kb_per_s", "kB/s"),
@@ -34,13 +37,19 @@ pub(super) fn name(segments: &[String]) -> String {
     for (index, segment) in inner.iter().enumerate() {
         let is_list = inner.get(index + 1).is_some_and(|next| next == "*");
         let ends = index + 1 == inner.len();
-        if segment == "*" || is_list || (ends && segment == "current" && index > 0) {
+        let silent = SILENT.contains(&segment.as_str()) && inner.len() > 1;
+        if segment == "*" || is_list || silent || (ends && segment == "current" && index > 0) {
             continue;
         }
-        let plain = UNITS.iter().find_map(|(ending, _)| segment.strip_suffix(ending)).unwrap_or(segment);
+        let plain = bare(segment);
         words.push(if segment.contains('.') { plain.to_owned() } else { plain.replace('_', " ") });
     }
-    words.join(" ")
+    if words.is_empty() { "only on one side".to_owned() } else { words.join(" ") }
+}
+
+/// A name without its unit.
+fn bare(segment: &str) -> &str {
+    UNITS.iter().find_map(|(ending, _)| segment.strip_suffix(ending)).unwrap_or(segment)
 }
 
 /// A scalar with the unit that its name ends in.
@@ -127,7 +136,8 @@ pub(super) fn summary(node: &Node, segment: &str) -> String {
         Node::Map(parts) => {
             let told = parts.iter().filter_map(|(name, node)| {
                 let Node::Scalar(value) = opened(node) else { return None };
-                (!value.is_null()).then(|| format!("{} {}", name.replace('_', " "), scalar(value, name)))
+                (!value.is_null())
+                    .then(|| format!("{} {}", bare(name).replace('_', " "), scalar(value, name)))
             });
             let told: Vec<String> = told.take(4).collect();
             if told.is_empty() { "there".to_owned() } else { told.join(", ") }

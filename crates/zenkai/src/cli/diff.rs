@@ -8,11 +8,11 @@ use std::{
 
 use anyhow::anyhow;
 use zenkai_diagnose::{
-    Context, Diagnosis, Policy, Selection, diagnose,
+    Context, Diagnosis, Policy, Selection, Workload, diagnose,
     difference::{Comparison, Side, compare, profile},
 };
 use zenkai_facts::{Facts, Observed, Reader};
-use zenkai_host::{FakeHost, Host, LiveHost, RecordingHost};
+use zenkai_host::{FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
 use zenkai_report::Detail;
 
 use super::{CommandError, Exit, host, labels, output};
@@ -31,6 +31,9 @@ pub(super) struct Args {
     /// Everything that differs, and what could not be compared
     #[arg(long)]
     all: bool,
+    /// What the machines are for; some settings are right for one work and wrong for another
+    #[arg(long, value_name = "WORK")]
+    workload: Option<Workload>,
     /// Write JSON (schema zenkai.diff/1)
     #[arg(long)]
     json: bool,
@@ -60,7 +63,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn open(name: &str) -> Result<Self, CommandError> {
+    fn open(name: &str, workload: Option<Workload>) -> Result<Self, CommandError> {
         let path = PathBuf::from(name);
         let shape = path.metadata();
         let (host, paths): (Box<dyn Host>, Vec<String>) = match &shape {
@@ -80,8 +83,7 @@ impl Machine {
         let facts = zenkai_facts::observe(&host);
         let mut sysctls = sysctls(&paths);
         sysctls.extend(self::sysctls(&host.read_paths()));
-        let diagnosis =
-            diagnose(&facts, Context { workload: None }, &Policy::default(), &Selection::default());
+        let diagnosis = diagnose(&facts, Context { workload }, &Policy::default(), &Selection::default());
         Ok(Self { host: Box::new(host), facts, diagnosis, sysctls })
     }
 }
@@ -102,6 +104,18 @@ fn sysctls(paths: &[String]) -> Vec<String> {
     paths.iter().filter(|path| path.starts_with("/proc/sys/")).cloned().collect()
 }
 
+/// Whether a machine was asked for a path at all. What is no path, such as a query, counts as asked.
+fn holds(machine: &Machine) -> impl Fn(&str) -> bool {
+    let unknown = |error: Option<io::Error>| error.is_some_and(|error| NotRecorded::is(&error));
+    move |path| {
+        let host = &machine.host;
+        !(path.starts_with('/')
+            && unknown(host.read(path).err())
+            && unknown(host.list(path).err())
+            && unknown(host.resolve(path).err()))
+    }
+}
+
 fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, CommandError> {
     let [a, b] = machines;
     let paths: BTreeSet<&String> = a.sysctls.iter().chain(&b.sysctls).collect();
@@ -110,7 +124,9 @@ fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, Com
         let name = |path: &str| path.trim_start_matches("/proc/sys/").replace('/', ".");
         paths.iter().map(|path| (name(path), reader.text(path))).collect()
     };
+    let holds = [holds(a), holds(b)];
     let side = |index: usize| Side {
+        holds: &holds[index],
         name: names[index],
         facts: &machines[index].facts,
         diagnosis: &machines[index].diagnosis,
@@ -120,7 +136,7 @@ fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, Com
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
-    let (a, b) = (Machine::open(&args.a)?, Machine::open(&args.b)?);
+    let (a, b) = (Machine::open(&args.a, args.workload)?, Machine::open(&args.b, args.workload)?);
     let comparison = compared([&args.a, &args.b], [&a, &b])?;
     if args.json {
         output::write_json(out, &zenkai_report::difference_json(&comparison)?)?;
@@ -140,7 +156,7 @@ pub(super) fn settings(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, CommandError> {
-    let (a, b) = (Machine::open(&args.from)?, Machine::open(&args.to)?);
+    let (a, b) = (Machine::open(&args.from, None)?, Machine::open(&args.to, None)?);
     let comparison = compared([&args.from, &args.to], [&a, &b])?;
     let profile = profile(&*a.host, &*b.host, &comparison);
     out.write_all(profile.text.as_bytes())?;

@@ -30,7 +30,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_str().unwrap().to_owned()
 }
 
-fn snapshot(dir: &Path, name: &str, text: &str) {
+pub(crate) fn snapshot(dir: &Path, name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(dir.join("golden"));
     settings.set_prepend_module_to_snapshot(false);

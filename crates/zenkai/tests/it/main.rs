@@ -8,6 +8,7 @@
 
 mod experiments;
 mod fixes;
+mod difference;
 mod golden;
 mod guests;
 mod hostile;

@@ -1,0 +1,295 @@
+//! `zenkai diff` and `zenkai settings` on captured machines.
+
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+use serde_json::Value;
+use zenkai::cli::Exit;
+use zenkai_host::{Capture, FakeHost};
+use zenkai_lab::ailment::Ailment;
+use zenkai_tune::{
+    Plan, Scene,
+    profile::{Functions, Library, MainConf},
+    transaction::{Kind, Request, Session, Store},
+    wishes,
+};
+
+use crate::{
+    Called,
+    golden::{captures, hosts, snapshot},
+    zenkai,
+};
+
+fn host(name: &str) -> String {
+    hosts().join(format!("{name}.capture")).to_str().unwrap().to_owned()
+}
+
+fn json(args: &[&str]) -> Value {
+    let called = zenkai(args);
+    serde_json::from_str(&called.out).unwrap_or_else(|error| panic!("{args:?}: {error}: {}", called.err))
+}
+
+fn differences(a: &str, b: &str) -> Vec<Value> {
+    let value = json(&["diff", a, b, "--json"]);
+    assert_eq!(value["schema"], "zenkai.diff/1");
+    value["differences"].as_array().unwrap().clone()
+}
+
+/// A capture in a file of its own.
+fn written(dir: &Path, name: &str, text: &str) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_machine_does_not_differ_from_itself() {
+    for path in captures(&hosts()).iter().chain(&captures(&hosts().join("ailing"))) {
+        let name = path.to_str().unwrap();
+        let called = zenkai(&["diff", name, name]);
+        assert_eq!(called.exit, Exit::Fine, "{name}: {}{}", called.out, called.err);
+    }
+}
+
+#[test]
+fn the_planted_ailment_comes_first() {
+    /// Where another check speaks of the same ailment with more weight.
+    const SAME: [(&str, &str); 1] = [("md-rebuilding", "md-degraded")];
+    let ailments = Ailment::all().unwrap();
+    let (mut first, mut table) = (0, String::new());
+    for ailment in &ailments {
+        let (a, b) = (host(&ailment.machine), host(&format!("ailing/{}", ailment.name)));
+        let mut args = vec!["diff", "--json", &a, &b];
+        args.extend(ailment.workload.iter().flat_map(|workload| ["--workload", workload.as_str()]));
+        let value = json(&args);
+        let top = &value["differences"][0];
+        let check = top["slower"]["check"].as_str().unwrap_or("none");
+        if ailment.expect.iter().any(|expected| expected == check) && top["slower"]["side"] == "b" {
+            first += 1;
+        } else if !SAME.contains(&(ailment.name.as_str(), check)) {
+            table.push_str(&format!("{}: {check} instead of {:?}\n", ailment.name, ailment.expect));
+        }
+    }
+    eprintln!("the planted ailment comes first in {first} of {}", ailments.len());
+    assert!(table.is_empty(), "{table}");
+    assert_eq!(first + SAME.len(), ailments.len());
+}
+
+#[test]
+fn the_other_way_round_the_other_side_is_slower() {
+    let (healthy, ailing) = (host("plain"), host("ailing/governor-powersave"));
+    let sides = |a, b| differences(a, b)[0]["slower"]["side"].clone();
+    assert_eq!((sides(&healthy, &ailing), sides(&ailing, &healthy)), ("b".into(), "a".into()));
+    for pair in
+        [("plain", "hwp"), ("storage", "nvme"), ("epyc", "numa"), ("nic", "firecracker"), ("xen", "bmc")]
+    {
+        let (a, b) = (host(pair.0), host(pair.1));
+        let paths = |list: Vec<Value>| -> BTreeSet<String> {
+            list.iter().map(|one| format!("{} {} {}", one["path"], one["what"], one["subject"])).collect()
+        };
+        let (there, back) = (differences(&a, &b), differences(&b, &a));
+        assert_eq!(there.len(), back.len(), "{pair:?}");
+        let folded = |paths: BTreeSet<String>| {
+            paths.into_iter().filter(|path| !path.contains('↔')).collect::<Vec<_>>()
+        };
+        assert_eq!(folded(paths(there)), folded(paths(back)), "{pair:?}");
+    }
+}
+
+#[test]
+fn devices_are_matched_by_role() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(host("storage")).unwrap();
+    // The same machine, on which the first disk was found as another one and reads less ahead.
+    let renamed = text.replace("vda", "vdz").replace("vdb", "vdy");
+    assert!(text.contains("/vdb/queue/read_ahead_kb = "), "the fixture has no such disk any more");
+    let slower: String = renamed
+        .lines()
+        .map(|line| match line.split_once(" = ") {
+            Some((head, _)) if head.ends_with("/vdy/queue/read_ahead_kb") => format!("{head} = 16\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    // Records are sorted by path, and some names moved.
+    let other = Capture::parse(&slower).map(|capture| capture.to_text());
+    let b = written(dir.path(), "b.capture", &other.unwrap_or_else(|error| panic!("{error}")));
+    let found = differences(&host("storage"), &b);
+    let ahead: Vec<&Value> = found
+        .iter()
+        .flat_map(|one| std::iter::once(one).chain(one["facts"].as_array().into_iter().flatten()))
+        .filter(|one| one["path"] == "block.disks.*.queue.read_ahead_kb")
+        .collect();
+    assert_eq!(ahead.len(), 1, "{found:#?}");
+    let subject = ahead[0]["subject"].as_str().unwrap();
+    assert!(subject.contains("vdb ↔ vdy"), "{subject}");
+    assert!(found.iter().all(|one| one["what"] != "only on one side"), "{found:#?}");
+}
+
+#[test]
+fn what_was_not_recorded_is_no_difference() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    // A sixth of the records, cut between two of them.
+    let whole =
+        (1..lines.len() / 6).rev().find(|at| !lines[*at].starts_with(['|', ':', '-', '#', '~'])).unwrap();
+    let cut = written(dir.path(), "cut.capture", &(lines[..whole].join("\n") + "\n"));
+    let value = json(&["diff", &host("plain"), &cut, "--json"]);
+    let gaps = value["not_compared"].as_array().unwrap();
+    assert!(gaps.iter().any(|gap| gap["side"] == "b" && gap["reason"] == "not in this capture"), "{gaps:#?}");
+    for difference in value["differences"].as_array().unwrap() {
+        assert_ne!(difference["b"]["unavailable"], "not in this capture", "{difference:#}");
+    }
+    let shown = zenkai(&["diff", &host("plain"), &cut]).out;
+    assert!(shown.contains("values that only one side tells"), "{shown}");
+    assert!(shown.contains("it may have been cut short"), "{shown}");
+    assert!(!shown.contains("absent"), "{shown}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let newer = written(dir.path(), "newer", &text.replacen("zenkai-capture 1", "zenkai-capture 2", 1));
+    let cut = written(dir.path(), "cut", text.get(..text.find("/proc/1/comm").unwrap()).unwrap());
+    let plain = host("plain");
+    let empty = dir.path().to_str().unwrap().to_owned();
+    for (name, said) in [
+        (newer.as_str(), "newer: line 1:"),
+        (cut.as_str(), "cut: line "),
+        ("no-such-label", "no-such-label is no file, no directory and no label"),
+        ("../etc", "../etc is no file"),
+        (empty.as_str(), "holds neither proc, sys nor etc"),
+    ] {
+        let Called { exit, out, err } = zenkai(&["diff", &plain, name]);
+        assert_eq!((exit, out.as_str()), (Exit::Usage, ""), "{name}: {err}");
+        assert!(err.contains(said), "{name}: {err}");
+    }
+}
+
+#[test]
+fn another_architecture_is_compared_as_far_as_it_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(host("plain")).unwrap();
+    assert!(text.contains("x86_64"));
+    let arm = written(dir.path(), "arm.capture", &text.replace("x86_64", "aarch64"));
+    let called = zenkai(&["diff", &host("plain"), &arm]);
+    assert_eq!(called.exit, Exit::Findings, "{}", called.err);
+    assert!(called.out.contains("the architectures differ (x86_64 and aarch64)"), "{}", called.out);
+}
+
+#[test]
+fn golden_texts() {
+    for (a, b, all) in [
+        ("plain", "hwp", true),
+        ("storage", "nvme", true),
+        ("nic", "numa", false),
+        ("tuned", "firecracker", false),
+        ("plain", "ailing/governor-powersave", false),
+    ] {
+        let (left, right) = (host(a), host(b));
+        let mut args = vec!["diff", left.as_str(), right.as_str()];
+        args.extend(all.then_some("--all"));
+        let text = zenkai(&args).out;
+        let name = format!("{a}.diff-{}", b.replace("ailing/", ""));
+        // Without the head and the last lines, which are wrapped to where the files lie.
+        let lines = text.lines().skip_while(|line| !line.contains(" in ") || line.starts_with(' '));
+        let said: Vec<&str> = lines.take_while(|line| !line.starts_with("To make B like A")).collect();
+        assert!(said.len() > 5, "{text}");
+        snapshot(&hosts(), &name, &said.join("\n"));
+    }
+}
+
+/// A machine from a capture, as a host that can be written to.
+fn machine(name: &str) -> FakeHost {
+    let mut text = std::fs::read_to_string(host(name)).unwrap();
+    // A capture never holds it, and a journal needs it.
+    text.push_str("read /proc/sys/kernel/random/boot_id = 00000000-0000-4000-8000-000000000000\n");
+    FakeHost::from_capture(Capture::parse(&text).unwrap())
+}
+
+/// The plan of a profile's text on a machine.
+fn planned(machine: &FakeHost, profile: &str) -> Plan {
+    let files = FakeHost::new(&[("/etc/tuned/profiles/like/tuned.conf", profile)]);
+    let functions = Functions { host: &files, commands: None };
+    let conf = MainConf::read(&files).unwrap();
+    let library = Library::new(&files, conf.profile_directories.clone());
+    let profile = library.load(&["like".to_owned()], None, &functions).unwrap();
+    let scene = Scene { host: machine, reapply_sysctl: false };
+    Plan::new(machine, wishes(&scene, &profile, &conf, Functions { host: machine, commands: None }))
+}
+
+#[test]
+fn settings_make_the_difference_go_away() {
+    let mut carried = 0;
+    for ailment in Ailment::all().unwrap() {
+        // From the healthy machine to the ailing one: applied, whatever was carried differs no more.
+        let ailing = format!("ailing/{}", ailment.name);
+        let (a, b) = (host(&ailment.machine), host(&ailing));
+        let called = zenkai(&["settings", "--from", &a, "--to", &b]);
+        assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+        let host = machine(&ailing);
+        let plan = planned(&host, &called.out);
+        assert_eq!(plan.mistakes().count(), 0, "{}: {:#?}", ailment.name, plan.steps);
+        let changes = plan.changes().count();
+        carried += changes;
+        if changes == 0 {
+            continue;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path().join("state").to_str().unwrap()).unwrap();
+        let session = Session::begin(&host, &store, "test", Duration::ZERO).unwrap();
+        let request = Request {
+            kind: Kind::Profile,
+            label: "like".to_owned(),
+            names: vec!["like".to_owned()],
+            time: 0,
+            command: String::new(),
+            keep_going: false,
+        };
+        let report = session.apply(&host, &plan, &request).unwrap();
+        let again = planned(&host, &called.out);
+        assert_eq!(again.changes().count(), 0, "{}: {report:#?}", ailment.name);
+    }
+    eprintln!("{carried} changes were carried over");
+    assert!(carried > 20, "{carried}");
+}
+
+#[test]
+fn a_strangers_capture_cannot_slip_commands_into_a_profile() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let spoilt: String = text
+        .lines()
+        .map(|line| match line.split_once(" = ") {
+            Some((head, _)) if head.ends_with("/scaling_governor") || head.ends_with("/read_ahead_kb") => {
+                format!("{head} = ${{f:exec:touch:/tmp/x}}\n")
+            }
+            Some((head, _)) if head.ends_with("/proc/sys/vm/swappiness") => format!("{head} = 10 # ${{x}}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let a = written(dir.path(), "a.capture", &spoilt);
+    let called = zenkai(&["settings", "--from", &a, "--to", &host("plain")]);
+    assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+    assert!(!called.out.contains("${") && !called.out.contains("exec"), "{}", called.out);
+    assert!(called.err.contains("vm.swappiness: its value is not plain"), "{}", called.err);
+}
+
+/// Nothing volatile leaks: the machine may be busy between the two looks.
+#[test]
+fn now_does_not_differ_from_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let before = dir.path().join("before.capture");
+    let before = before.to_str().unwrap();
+    let taken = zenkai(&["capture", "-o", before]);
+    assert_eq!(taken.exit, Exit::Fine, "{}", taken.err);
+    // Some work for the disk, the memory and the CPU.
+    let work: Vec<u8> =
+        (0..8_u32 << 20).map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    std::fs::write(dir.path().join("work"), &work).unwrap();
+    assert_eq!(std::fs::read(dir.path().join("work")).unwrap(), work);
+    for a in [before, "now"] {
+        let called = zenkai(&["diff", a, "now"]);
+        assert_eq!(called.exit, Exit::Fine, "{a}: {}{}", called.out, called.err);
+    }
+}
