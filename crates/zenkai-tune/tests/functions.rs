@@ -62,6 +62,15 @@ fn devices_are_set_and_restored() {
 }
 
 #[test]
+fn sata_ports_with_a_cable_stay_at_full_power() {
+    let body = "for port in 0:c017 1:4c017 2:20c017 3:; do mkdir -p sys/class/scsi_host/host${port%:*}\n\
+        echo ${port#*:} >sys/class/scsi_host/host${port%:*}/ahci_port_cmd\n\
+        echo old >sys/class/scsi_host/host${port%:*}/link_power_management_policy; done\n---\n\
+        start() { set_disk_alpm min_power; cat sys/class/scsi_host/*/link*; }";
+    both(body, "start", 0, "min_power\nmax_performance\nmax_performance\nold\n");
+}
+
+#[test]
 fn kvm_and_ksm_through_their_programs() {
     let body = "mkdir -p sys/kernel/mm/ksm; echo 1 >sys/kernel/mm/ksm/run\n---\n\
         modinfo() { echo 'ple_gap:x (uint)'; }\n\

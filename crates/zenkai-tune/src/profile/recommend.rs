@@ -21,7 +21,8 @@ const OWN: (&str, &str) = ("zenkai/recommend.conf", include_str!("recommend.conf
 /// When nothing matches.
 const FALLBACK: &str = "balanced";
 
-/// Kinds of enclosure by number (SMBIOS 3.3, table 17).
+/// Kinds of enclosure by number (SMBIOS, DSP0134, "System Enclosure or Chassis Types"). Rules match these words, so they
+/// are spelled as tuned shows them, which is not everywhere as the standard does.
 const CHASSIS: [&str; 37] = [
     "",
     "Other",
