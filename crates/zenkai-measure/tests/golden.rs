@@ -1,6 +1,6 @@
 //! The statistics against vectors computed by an independent implementation in Python (tests/data/golden.py).
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use serde::Deserialize;
 use zenkai_measure::statistics::design::Law;

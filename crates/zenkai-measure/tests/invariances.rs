@@ -1,6 +1,6 @@
 //! What must not change a verdict, for any trials.
 
-#![allow(clippy::unwrap_used)]
+#![expect(clippy::unwrap_used, reason = "a test may stop here")]
 
 use std::sync::LazyLock;
 

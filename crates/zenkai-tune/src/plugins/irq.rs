@@ -3,10 +3,7 @@
 use zenkai_facts::CpuSet;
 use zenkai_host::Knob;
 
-use super::{
-    OptionSpec, Plugin, Wishes,
-    cpus::{mask_like, parse_cpus},
-};
+use super::{OptionSpec, Plugin, Wishes, cpus::mask_like};
 use crate::{Fault, Instance, OptionText, Scene};
 
 /// The affinity that interrupts get when they are made.
@@ -64,17 +61,7 @@ fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     let Some(option) = instance.option("affinity").filter(|option| !option.value.trim().is_empty()) else {
         return;
     };
-    let cpus = match parse_cpus(&option.value) {
-        Ok(cpus) if !cpus.is_empty() => cpus,
-        Ok(_) => {
-            wishes.cannot(option, "", Fault::Profile, "no CPU is left in the list");
-            return;
-        }
-        Err(why) => {
-            wishes.cannot(option, "", Fault::Profile, why);
-            return;
-        }
-    };
+    let Some(cpus) = wishes.cpus(option) else { return };
     for device in &instance.devices {
         if device == "DEFAULT" {
             default_to(scene, option, &cpus, intersect, wishes);

@@ -2,7 +2,7 @@
 
 use zenkai_host::Knob;
 
-use super::{OptionSpec, Plugin, Wishes, cpus::parse_cpus};
+use super::{OptionSpec, Plugin, Wishes};
 use crate::{Fault, Instance, Scene, Want, When};
 
 /// A drop-in of systemd-system.conf(5), where tuned has it.
@@ -22,17 +22,7 @@ fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
         wishes.cannot(option, "", Fault::Machine, "systemd is not installed");
         return;
     }
-    let cpus = match parse_cpus(&option.value) {
-        Ok(cpus) if !cpus.is_empty() => cpus,
-        Ok(_) => {
-            wishes.cannot(option, "", Fault::Profile, "no CPU is left in the list");
-            return;
-        }
-        Err(why) => {
-            wishes.cannot(option, "", Fault::Profile, why);
-            return;
-        }
-    };
+    let Some(cpus) = wishes.cpus(option) else { return };
     let numbers: Vec<String> = cpus.iter().map(|cpu| cpu.to_string()).collect();
     let to = format!("[Manager]\nCPUAffinity={}\n", numbers.join(" ")).into();
     let want = Want::Set { knob: Knob::File(PATH.to_owned()), to, when: When::AfterReboot };

@@ -1,7 +1,9 @@
 //! Where plugins put what they want.
 
+use zenkai_facts::CpuSet;
 use zenkai_host::{Act, Knob, Value};
 
+use super::cpus::parse_cpus;
 use crate::{Fault, Hold, Instance, OptionText, Scene, Want, When, Wish};
 
 /// The wishes of one instance.
@@ -78,6 +80,17 @@ impl<'i> Wishes<'i> {
             }
             _ => self.set(option, device, knob, wanted.to_string()),
         }
+    }
+
+    /// The CPUs that the option lists; where that is no list, or an empty one, the option cannot act.
+    pub fn cpus(&mut self, option: &OptionText) -> Option<CpuSet> {
+        let why = match parse_cpus(&option.value) {
+            Ok(cpus) if !cpus.is_empty() => return Some(cpus),
+            Ok(_) => "no CPU is left in the list".to_owned(),
+            Err(why) => why,
+        };
+        self.cannot(option, "", Fault::Profile, why);
+        None
     }
 
     /// It cannot act, and why.

@@ -26,6 +26,21 @@ pub struct Flags {
     pub ignore_case: bool,
 }
 
+/// A pattern that is looked for in many texts.
+pub(crate) struct Pattern(Regex);
+
+impl Pattern {
+    /// Without flags but those at its start; otherwise why it is no expression.
+    pub(crate) fn new(pattern: &str) -> Result<Self, String> {
+        compile(pattern, Flags::default(), "").map(Self)
+    }
+
+    /// Whether it is found anywhere in the text; not if that takes too long to tell.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.0.is_match(text).unwrap_or(false)
+    }
+}
+
 /// Whether the pattern is found anywhere in the text (`re.search`); otherwise why that cannot be told.
 pub fn search(pattern: &str, text: &str, flags: Flags) -> Result<bool, String> {
     run(pattern, text, flags, "")

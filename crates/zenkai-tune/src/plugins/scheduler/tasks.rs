@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use fancy_regex::Regex;
 use zenkai_facts::CpuSet;
 use zenkai_host::{Knob, TaskParameter};
 
@@ -14,6 +13,7 @@ use crate::{
         cpus::{parse_cpus, parse_mask},
         irq,
     },
+    profile::regex::Pattern,
 };
 
 /// `PF_KTHREAD` and `PF_NO_SETAFFINITY` (include/linux/sched.h).
@@ -60,7 +60,7 @@ pub(super) fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
     }
     for group in &groups {
         for (at, task) in tasks.iter().enumerate() {
-            if !group.regex.is_match(&task.command).unwrap_or(false) {
+            if !group.pattern.is_in(&task.command) {
                 continue;
             }
             let wanted = wanted.entry(at).or_default();
@@ -79,7 +79,8 @@ pub(super) fn plan(scene: &Scene, instance: &Instance, wishes: &mut Wishes) {
         }
         if let Some((option, cpus)) = wanted.cpus {
             let in_group = option.value.split(':').nth(3).is_some_and(|cpus| cpus.contains("cgroup."))
-                || instance.option("cgroup_for_isolated_cores").is_some();
+                || (option.name == "isolated_cores"
+                    && instance.option("cgroup_for_isolated_cores").is_some());
             wishes.set(option, &task.name, task.knob(TaskParameter::Affinity), cpus.to_string()).risk =
                 in_group.then(|| "the task gets the group's CPUs and is not moved into the group".to_owned());
         }
@@ -112,7 +113,7 @@ fn isolate<'o>(
     ) else {
         return;
     };
-    let any = |list: &[Regex], text: &str| list.iter().any(|regex| regex.is_match(text).unwrap_or(false));
+    let any = |list: &[Pattern], text: &str| list.iter().any(|pattern| pattern.is_in(text));
     let target = instance
         .option("cgroup_for_isolated_cores")
         .and_then(|group| cgroups::cpus_of(instance, group.value.trim()));
@@ -160,15 +161,15 @@ fn affinity(scene: &Scene, task: &Task) -> Option<CpuSet> {
 }
 
 /// Regular expressions joined by `;` (`\;` is one itself). An error is told as a wish.
-fn expressions(instance: &Instance, name: &str, wishes: &mut Wishes) -> Result<Vec<Regex>, ()> {
+fn expressions(instance: &Instance, name: &str, wishes: &mut Wishes) -> Result<Vec<Pattern>, ()> {
     let Some(option) = instance.option(name) else { return Ok(Vec::new()) };
     let text = option.value.replace("\\;", "\0");
     text.split(';')
         .filter(|part| !part.trim().is_empty())
         .map(|part| {
             let part = part.replace('\0', ";");
-            Regex::new(&part).map_err(|error| {
-                wishes.cannot(option, "", Fault::Profile, format!("`{part}` is no expression: {error}"));
+            Pattern::new(&part).map_err(|why| {
+                wishes.cannot(option, "", Fault::Profile, why);
             })
         })
         .collect()
@@ -180,7 +181,7 @@ struct Group<'o> {
     order: i64,
     policy: Option<String>,
     cpus: Option<CpuSet>,
-    regex: Regex,
+    pattern: Pattern,
 }
 
 /// The groups, lowest order first: where several match a task, the last one counts.
@@ -222,8 +223,8 @@ fn group<'o>(instance: &Instance, option: &'o OptionText) -> Result<Group<'o>, S
             None => parse_mask(cpus)?,
         }),
     };
-    let regex = Regex::new(regex).map_err(|error| format!("`{regex}` is no expression: {error}"))?;
-    Ok(Group { option, order, policy, cpus, regex })
+    let pattern = Pattern::new(regex)?;
+    Ok(Group { option, order, policy, cpus, pattern })
 }
 
 /// All threads of all processes but our own.
@@ -336,7 +337,7 @@ mod tests {
             ("0:f:100:*:x", "policy f has"),
             ("0:q:1:*:x", "`q` is none"),
             ("0:f:1:zz:x", "`zz` is no CPU mask"),
-            ("0:f:1:*:(", "`(` is no expression"),
+            ("0:f:1:*:(", "`(` is no regular expression"),
             ("0:f:1:cgroup.x:a", "no option cgroup.x"),
         ] {
             let lines = bench().plan(&[("group.x", value), ("runtime", "0")]).lines();
