@@ -17,7 +17,11 @@ pub(super) static PLUGIN: Plugin = Plugin {
         OptionSpec { name: "apm", help: "Advanced power management, 1 to 254, 255 for off", default: "" },
         OptionSpec { name: "spindown", help: "Standby timer in the ATA encoding, 0 to 255", default: "" },
         OptionSpec { name: "readahead", help: "kB, or `N s` for sectors; >N only raises it", default: "" },
-        OptionSpec { name: "readahead_multiply", help: "Factor for the read-ahead there is", default: "" },
+        OptionSpec {
+            name: "readahead_multiply",
+            help: "Factor for the read-ahead from before the profile",
+            default: "",
+        },
         OptionSpec { name: "scheduler_quantum", help: "Requests served in a row (CFQ)", default: "" },
     ],
     devices: Some(devices),
