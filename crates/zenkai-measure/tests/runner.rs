@@ -37,7 +37,7 @@ impl Stage for Made {
         Ok(settle.at_least_s)
     }
 
-    fn run(&mut self, trial: &mut Trial) -> Result<(), StageError> {
+    fn run(&mut self, trial: &mut Trial, _: bool) -> Result<(), StageError> {
         assert_eq!(self.entered, Some(trial.arm));
         self.runs += 1;
         if self.interrupt_at == Some(self.runs) {

@@ -171,7 +171,7 @@ pub fn log_json(entries: &[LogEntry]) -> serde_json::Result<Json> {
 }
 
 /// `2026-01-31 23:59 UTC` for seconds since 1970. Days become a date by Howard Hinnant's `civil_from_days`.
-fn utc(seconds: u64) -> String {
+pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

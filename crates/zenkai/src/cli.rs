@@ -4,6 +4,7 @@ mod analyze;
 mod capture;
 mod change;
 mod checks;
+mod compare;
 mod diff;
 mod doctor;
 mod error;
@@ -11,14 +12,16 @@ mod experiment;
 mod explain;
 mod facts;
 mod fix;
+mod guard;
 mod history;
 mod host;
 mod labels;
 mod output;
 mod profile;
+mod record;
 mod report;
 mod scripts;
-mod record;
+mod time;
 mod tuned_adm;
 
 use std::{ffi::OsString, io::Write, path::Path};
@@ -69,6 +72,11 @@ enum Command {
     Undo(history::UndoArgs),
     /// List what zenkai changed, newest first
     Log(history::LogArgs),
+    /// Compare states of this machine, or commands: do they differ, and by how much?
+    Compare(Box<compare::Args>),
+    /// Put the machine back when an experiment is killed; started by the experiment itself
+    #[command(hide = true)]
+    Guard,
     /// tuned's own commands with its texts and exit codes, without its daemon
     TunedAdm(tuned_adm::Args),
 }
@@ -77,7 +85,8 @@ impl Command {
     fn changes(&self) -> bool {
         match self {
             Self::Profile(args) => args.changes(),
-            Self::Undo(_) => true,
+            // The guard waits for its turn.
+            Self::Undo(_) | Self::Guard => true,
             _ => false,
         }
     }
@@ -121,6 +130,8 @@ pub fn run(
         Command::Record(args) => record::run(&args, out, err),
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
+        Command::Compare(args) => compare::run(&args, out, err),
+        Command::Guard => guard::run(err),
         Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),
     };
     result.unwrap_or_else(|error| error.report(err))

@@ -19,6 +19,9 @@ pub struct Arm {
     pub name: String,
     /// How to enter it, as the user wrote it (`profile:balanced`, `set:vm.swappiness=10`, `now`).
     pub spec: String,
+    /// The words that make it, as a later run of the experiment reads them again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// What entering it changes on the machine, beside what is there when the experiment begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<Setting>,
@@ -54,8 +57,8 @@ pub struct Metric {
     pub name: String,
     /// SI unit, for example `s`.
     pub unit: String,
-    /// Where it is read when it is not one of the workload's own: a regular expression with one group on its output,
-    /// or `json:` and a path.
+    /// How the user asked for it: a name, a regular expression with one group on the workload's output, or `json:` and
+    /// a path; `None` for the tool's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
 }
@@ -213,7 +216,13 @@ pub struct Trial {
 impl Arm {
     /// An arm that is entered as `spec` says, with nothing set and no command of its own yet.
     pub fn new(name: impl Into<String>, spec: impl Into<String>) -> Self {
-        Self { name: name.into(), spec: spec.into(), settings: Vec::new(), command: Vec::new() }
+        Self {
+            name: name.into(),
+            spec: spec.into(),
+            parts: Vec::new(),
+            settings: Vec::new(),
+            command: Vec::new(),
+        }
     }
 }
 

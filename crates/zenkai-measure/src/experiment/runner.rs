@@ -17,8 +17,9 @@ pub trait Stage {
     /// Leaves the machine alone until it is quiet; gives the seconds that took.
     fn settle(&mut self, settle: &Settle) -> Result<f64, StageError>;
 
-    /// Runs the workload once and fills in what it gave. The place of the trial in the order is set.
-    fn run(&mut self, trial: &mut Trial) -> Result<(), StageError>;
+    /// Runs the workload once and fills in what it gave. The place of the trial in the order is set; without `counts`
+    /// it has none, and nothing of it is kept.
+    fn run(&mut self, trial: &mut Trial, counts: bool) -> Result<(), StageError>;
 
     /// Looks whether the arm that was entered is still what it was. The reason if somebody else changed it.
     fn disturbed(&mut self) -> Option<String>;
@@ -175,7 +176,7 @@ fn warm_up(plan: &Plan, stage: &mut dyn Stage, told: &mut dyn FnMut(&Progress)) 
         told(&Progress::WarmUp { arm });
         stage.enter(arm)?;
         let mut trial = Trial::new(0, 0, 0, arm, Status::Failed, None);
-        stage.run(&mut trial)?;
+        stage.run(&mut trial, false)?;
         told(&Progress::WarmedUp { trial: &trial });
         if trial.status != Status::Ok {
             failures.push(trial.reason.unwrap_or_else(|| "it gave no number".to_owned()));
@@ -222,7 +223,7 @@ fn run_block(
         if switched {
             trial.settled_s = stage.settle(&store.plan.settle)?;
         }
-        stage.run(&mut trial)?;
+        stage.run(&mut trial, true)?;
         if let Some(why) = stage.disturbed() {
             trial.status = Status::Discarded;
             trial.reason = Some(why);

@@ -84,14 +84,8 @@ pub(super) fn switch(
     wait: Duration,
     err: &mut dyn Write,
 ) -> Result<(Plan, Report), CommandError> {
-    changing_within(wait, err, |session| {
-        let mut tuned = Tuned::open_live()?;
-        let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
-        trusted(&profile)?;
-        // Only now may functions of the profile run programs: nobody but root wrote them.
-        tuned.commands = Some(&Programs);
-        let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
-        let mut wishes = tuned.wishes(&profile);
+    changing_within(wait, err, |session, _| {
+        let (tuned, mut wishes) = trusted_wishes(names)?;
         let state =
             State { active: names.to_vec(), mode: Some(mode), post_loaded: tuned.state.post_loaded.clone() };
         wishes.extend(chosen(&state));
@@ -107,6 +101,19 @@ pub(super) fn switch(
     })
 }
 
+/// What these profiles ask for, with the machine they were looked at on. Refuses profiles that others than root could
+/// have written.
+pub(super) fn trusted_wishes(names: &[String]) -> Result<(Tuned<'static>, Vec<Wish>), CommandError> {
+    let mut tuned = Tuned::open_live()?;
+    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    trusted(&profile)?;
+    // Only now may functions of the profile run programs: nobody but root wrote them.
+    tuned.commands = Some(&Programs);
+    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    let wishes = tuned.wishes(&profile);
+    Ok((tuned, wishes))
+}
+
 pub(super) fn off(args: &OffArgs, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     let report = take_off(Vec::new(), LOCK_WAIT, err)?;
     tell(&report, None, args.json, out)
@@ -118,7 +125,7 @@ pub(super) fn take_off(
     wait: Duration,
     err: &mut dyn Write,
 ) -> Result<Report, CommandError> {
-    changing_within(wait, err, |session| {
+    changing_within(wait, err, |session, _| {
         let plan = Plan::new(&LiveHost, wishes);
         let request = Request { label: "off".to_owned(), keep_going: true, ..request(Kind::Off) };
         Ok(session.apply(&LiveHost, &plan, &request)?)
@@ -157,13 +164,21 @@ pub(super) fn changing<T>(
     err: &mut dyn Write,
     work: impl FnOnce(&Session) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
+    changing_and_telling(err, |session, _| work(session))
+}
+
+/// The same for work that has something to tell on its way.
+pub(super) fn changing_and_telling<T>(
+    err: &mut dyn Write,
+    work: impl FnOnce(&Session, &mut dyn Write) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
     changing_within(LOCK_WAIT, err, work)
 }
 
 fn changing_within<T>(
     wait: Duration,
     err: &mut dyn Write,
-    work: impl FnOnce(&Session) -> Result<T, CommandError>,
+    work: impl FnOnce(&Session, &mut dyn Write) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     if !is_root() {
         return Err(CommandError::not_permitted(anyhow!("only root may change this machine"))
@@ -176,7 +191,7 @@ fn changing_within<T>(
     let store = Store::open(Store::DEFAULT)?;
     let session = Session::begin(&LiveHost, &store, &command_line(), wait)?;
     told_recovery(&session, err);
-    work(&session)
+    work(&session, err)
 }
 
 /// Whether there are journals that we may read.

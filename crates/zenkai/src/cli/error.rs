@@ -21,6 +21,8 @@ pub enum Exit {
     NotRestored,
     /// Not permitted.
     NotPermitted,
+    /// The user ended it; as shells tell it.
+    Interrupted,
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Self::Refused => 4,
             Self::NotRestored => 5,
             Self::NotPermitted => 77,
+            Self::Interrupted => 130,
         }
     }
 }

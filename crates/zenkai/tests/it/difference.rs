@@ -214,7 +214,7 @@ fn planned(machine: &FakeHost, profile: &str) -> Plan {
     let conf = MainConf::read(&files).unwrap();
     let library = Library::new(&files, conf.profile_directories.clone());
     let profile = library.load(&["like".to_owned()], None, &functions).unwrap();
-    let scene = Scene { host: machine, reapply_sysctl: false };
+    let scene = Scene::new(machine, false);
     Plan::new(machine, wishes(&scene, &profile, &conf, Functions { host: machine, commands: None }))
 }
 

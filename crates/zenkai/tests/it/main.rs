@@ -6,9 +6,9 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod difference;
 mod experiments;
 mod fixes;
-mod difference;
 mod golden;
 mod guests;
 mod hostile;

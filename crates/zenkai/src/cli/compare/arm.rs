@@ -1,0 +1,261 @@
+//! What the user compares: words of the command line, and what they ask of the machine.
+
+use anyhow::anyhow;
+use zenkai_host::{Act, Knob, LiveHost};
+use zenkai_tune::{
+    Want, When, Wish, nearest,
+    profile::{Library, MainConf, Origin},
+};
+
+use crate::cli::{CommandError, change};
+
+/// Parts of an arm are joined by this: `profile:balanced + set:vm.swappiness=10`.
+const JOIN: &str = " + ";
+
+/// An arm as asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArmSpec {
+    /// Its parts in order; empty for the machine as it is.
+    parts: Vec<Part>,
+    /// The words of the command line that make it.
+    pub(super) words: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    /// The machine under these profiles instead of its own.
+    Profile(Vec<String>),
+    /// One knob.
+    Set(Knob, String),
+    /// The user's own commands.
+    Hook { enter: String, leave: Option<String> },
+    /// A workload of its own.
+    Command(String),
+    /// The workload gets this share of the CPU time it could have, in per cent.
+    CpuMax(u8),
+}
+
+/// The arms in `words`. `leave=` belongs to the `enter=` before it; every other word is an arm.
+pub(super) fn arms(words: &[String]) -> Result<Vec<ArmSpec>, CommandError> {
+    let mut arms: Vec<ArmSpec> = Vec::new();
+    for word in words {
+        if let Some(text) = word.strip_prefix("leave=") {
+            let hook = arms.last_mut().and_then(|arm| Some((arm.parts.last_mut()?, &mut arm.words)));
+            match hook {
+                Some((Part::Hook { leave, .. }, arm_words)) if leave.is_none() => {
+                    *leave = Some(text.to_owned());
+                    arm_words.push(word.clone());
+                }
+                _ => return Err(wrong(format!("`{word}` has no `enter=` before it"))),
+            }
+            continue;
+        }
+        // What a shell gets is taken as it is: it may contain anything.
+        let whole = word.starts_with("enter=") || word.starts_with("cmd:");
+        let pieces = if whole { vec![word.as_str()] } else { word.split(JOIN).collect() };
+        let parts: Vec<Option<Part>> = pieces.into_iter().map(part).collect::<Result<_, _>>()?;
+        arms.push(ArmSpec { parts: parts.into_iter().flatten().collect(), words: vec![word.clone()] });
+    }
+    Ok(arms)
+}
+
+/// The one arm that these words make.
+pub(super) fn one(words: &[String]) -> Result<ArmSpec, CommandError> {
+    match arms(words)?.as_slice() {
+        [arm] => Ok(arm.clone()),
+        _ => Err(wrong(format!("`{}` is not one arm", words.join(" ")))),
+    }
+}
+
+fn part(text: &str) -> Result<Option<Part>, CommandError> {
+    let (kind, rest) = text.split_once([':', '=']).unwrap_or((text, ""));
+    match (kind, rest) {
+        ("now", "") => Ok(None),
+        ("profile", names) if !names.trim().is_empty() => {
+            let names = names.split([',', ' ']).filter(|name| !name.is_empty());
+            Ok(Some(Part::Profile(names.map(str::to_owned).collect())))
+        }
+        ("set", rest) => set(rest).map(Some),
+        ("enter", command) if !command.trim().is_empty() => {
+            Ok(Some(Part::Hook { enter: command.to_owned(), leave: None }))
+        }
+        ("cmd", command) if !command.trim().is_empty() => Ok(Some(Part::Command(command.to_owned()))),
+        ("cpu-max", share) => match share.strip_suffix('%').unwrap_or(share).parse() {
+            Ok(share @ 1..=99) => Ok(Some(Part::CpuMax(share))),
+            _ => Err(wrong(format!("`{text}`: the share of CPU time is 1% to 99%"))),
+        },
+        _ => Err(unknown(text)),
+    }
+}
+
+/// `KNOB=VALUE`, where the knob is a sysctl's name or a file of the kernel's.
+fn set(text: &str) -> Result<Part, CommandError> {
+    let Some((knob, value)) =
+        text.split_once('=').filter(|(knob, value)| !knob.is_empty() && !value.is_empty())
+    else {
+        return Err(wrong(format!("`set:{text}` is not `set:KNOB=VALUE`")));
+    };
+    if !knob.starts_with('/') {
+        return Ok(Part::Set(Knob::Sysctl(knob.to_owned()), value.to_owned()));
+    }
+    let is_kernels = ["/sys/", "/proc/sys/"].iter().any(|root| knob.starts_with(root));
+    if !is_kernels || knob.split('/').any(|part| part == "..") {
+        return Err(wrong(format!("`{knob}` is no file below /sys or /proc/sys"))
+            .hint("enter='COMMAND' leave='COMMAND' for anything else"));
+    }
+    Ok(Part::Set(Knob::Attribute(knob.to_owned()), value.to_owned()))
+}
+
+fn wrong(text: String) -> CommandError {
+    CommandError::usage(anyhow!(text))
+}
+
+fn unknown(text: &str) -> CommandError {
+    let error = wrong(format!("`{text}` is nothing that can be compared"));
+    let known = MainConf::read(&LiveHost)
+        .map(|conf| Library::new(&LiveHost, conf.profile_directories).list())
+        .unwrap_or_default();
+    let is_profile = nearest(text, known.iter().map(|(name, _)| name.as_str()));
+    match is_profile {
+        Some(name) => error.hint(format!("`profile:{name}`")),
+        None if text.contains('=') => error.hint(format!("`set:{text}`")),
+        None => {
+            error.hint("now, profile:NAME, set:KNOB=VALUE, cmd:'COMMAND', enter='COMMAND' leave='COMMAND'")
+        }
+    }
+}
+
+impl ArmSpec {
+    /// As it is shown, and stored.
+    pub(super) fn text(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// Whether entering it may change the machine, so that it needs root, a journal and quiet afterwards.
+    pub(super) fn changes_machine(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Profile(_) | Part::Set(..) | Part::Hook { .. }))
+    }
+
+    /// Whether it stands in for the active profile.
+    pub(super) fn is_profile(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Profile(_)))
+    }
+
+    /// Its own command, if it has one. Words for a shell go to a shell.
+    pub(super) fn command(&self) -> Option<Vec<String>> {
+        self.parts.iter().rev().find_map(|part| match part {
+            Part::Command(text) => Some(command_words(text)),
+            _ => None,
+        })
+    }
+
+    /// `cpu.max` of its workload: quota and period in microseconds.
+    pub(super) fn cpu_max(&self) -> Option<(u64, u64)> {
+        self.parts.iter().rev().find_map(|part| match part {
+            Part::CpuMax(share) => Some((u64::from(*share) * 100, 10_000)),
+            _ => None,
+        })
+    }
+
+    /// What it asks of the machine.
+    pub(super) fn wishes(&self) -> Result<Vec<Wish>, CommandError> {
+        let mut wishes = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Profile(names) => wishes.extend(change::trusted_wishes(names)?.1),
+                Part::Set(knob, to) => {
+                    let want = Want::Set { knob: knob.clone(), to: to.as_str().into(), when: When::Now };
+                    wishes.push(wish(want, to));
+                }
+                Part::Hook { enter, leave } => {
+                    let undo = leave.as_deref().map(shell);
+                    wishes.push(wish(Want::Run { act: shell(enter), undo, verify: None }, enter));
+                }
+                Part::Command(_) | Part::CpuMax(_) => {}
+            }
+        }
+        Ok(wishes)
+    }
+}
+
+fn wish(want: Want, asked: &str) -> Wish {
+    Wish {
+        origin: Origin::CommandLine,
+        unit: String::new(),
+        plugin: String::new(),
+        option: String::new(),
+        device: None,
+        asked: asked.to_owned(),
+        want,
+        risk: None,
+    }
+}
+
+fn shell(text: &str) -> Act {
+    Act::Command { argv: vec!["sh".to_owned(), "-c".to_owned(), text.to_owned()] }
+}
+
+/// Plain words are run as they are, so that no shell's start is measured with them.
+fn command_words(text: &str) -> Vec<String> {
+    let is_plain = |letter: char| letter.is_alphanumeric() || " \t_-+=./:,@%".contains(letter);
+    if text.chars().all(is_plain) && !text.split_whitespace().next().is_some_and(|word| word.contains('=')) {
+        return text.split_whitespace().map(str::to_owned).collect();
+    }
+    vec!["/bin/sh".to_owned(), "-c".to_owned(), text.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Vec<ArmSpec>, CommandError> {
+        arms(&words.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn words_become_arms() {
+        let found = parse(&["now", "set:vm.swappiness=1 + cpu-max:95%", "enter=a + b", "leave=c"]).unwrap();
+        assert_eq!(found.len(), 3);
+        assert!(!found[0].changes_machine() && found[1].changes_machine() && found[2].changes_machine());
+        assert_eq!(found[1].cpu_max(), Some((9_500, 10_000)));
+        let hook = Part::Hook { enter: "a + b".into(), leave: Some("c".into()) };
+        assert_eq!(
+            (found[2].parts.as_slice(), found[2].text().as_str()),
+            (&[hook][..], "enter=a + b leave=c")
+        );
+        let acts = found[2].wishes().unwrap();
+        assert!(matches!(&acts[0].want, Want::Run { undo: Some(_), .. }));
+        // The stored words make the same arms again.
+        let words: Vec<String> = found.iter().flat_map(|arm| arm.words.clone()).collect();
+        assert_eq!(arms(&words).unwrap(), found);
+    }
+
+    #[test]
+    fn commands_go_to_a_shell_only_when_they_need_one() {
+        let found = parse(&["cmd:sleep 0.1", "cmd:cat /etc/passwd | wc -l", "cmd:A=1 sleep 1"]).unwrap();
+        assert_eq!(found[0].command().unwrap(), ["sleep", "0.1"]);
+        assert_eq!(found[1].command().unwrap(), ["/bin/sh", "-c", "cat /etc/passwd | wc -l"]);
+        assert_eq!(found[2].command().unwrap()[0], "/bin/sh");
+        assert!(!found[1].changes_machine());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_said() {
+        for (word, told) in [
+            ("leave=x", "no `enter=`"),
+            ("set:vm.swappiness", "KNOB=VALUE"),
+            ("set:/etc/passwd=x", "no file below /sys"),
+            ("set:/sys/../etc/passwd=x", "no file below /sys"),
+            ("set:=1", "KNOB=VALUE"),
+            ("cpu-max:100%", "1% to 99%"),
+            ("profile:", "nothing that can be compared"),
+            ("nonsense", "nothing that can be compared"),
+            ("", "nothing that can be compared"),
+        ] {
+            let error = parse(&[word]).unwrap_err();
+            assert!(error.error.to_string().contains(told), "{word}: {}", error.error);
+        }
+        assert_eq!(parse(&["balanced"]).unwrap_err().hints, ["`profile:balanced`"]);
+        assert_eq!(parse(&["vm.swappiness=1"]).unwrap_err().hints, ["`set:vm.swappiness=1`"]);
+    }
+}

@@ -1,0 +1,230 @@
+//! The options of `zenkai compare`, and the plan that they make.
+
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use anyhow::anyhow;
+use zenkai_measure::{
+    experiment::{Plan, Setting, Settle},
+    statistics::{
+        sequential::local_levels,
+        verdict::{self, Rule},
+    },
+};
+
+use super::real;
+use crate::cli::{CommandError, time};
+
+/// Compare two or more states of this machine, or commands, by running a workload in random order until it is clear
+/// whether they differ
+///
+/// ARM is `now` (as it is), `profile:NAME`, `set:KNOB=VALUE` (a sysctl, or a file below /sys), `cmd:'COMMAND'` (the arm
+/// is the command itself), or `enter='COMMAND' leave='COMMAND'`. Parts are joined by ` + `. The first arm is what the
+/// others are compared with. Whatever happens, the machine ends as it began.
+///
+/// Exit code: 0 the experiment came to its end (the verdict is in the output), 2 it could not be done, 5 something
+/// could not be put back, 130 interrupted.
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(in crate::cli) struct Args {
+    /// What is compared
+    #[arg(value_name = "ARM", required_unless_present_any = ["resume", "aa"])]
+    pub(super) arms: Vec<String>,
+    /// What is run in each arm; fio, iperf3, sysbench, wrk, stress-ng and others give their own numbers
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<String>,
+    /// Compare one arm with itself, to see what this machine does to a test
+    #[arg(long)]
+    pub(super) aa: bool,
+    /// The number that is compared: time, user, sys, maxrss, joules, one that the tool gives, `json:PATH` or a regular
+    /// expression with one group, looked for in the output [default: the tool's own, else time]
+    #[arg(long)]
+    pub(super) metric: Option<String>,
+    /// Which direction is better [default: what the metric says]
+    #[arg(long, value_enum)]
+    pub(super) better: Option<Better>,
+    /// Differences up to this do not matter
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub(super) rho: f64,
+    /// Go on until the difference is known to within this
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(super) precision: Option<f64>,
+    /// Most pairs of runs
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(6..=1_000))]
+    pairs: u16,
+    /// Judge once, after all pairs, and not on the way: for a claim that is published
+    #[arg(long)]
+    fixed: bool,
+    /// A run that takes longer has failed: 30s, 5m
+    #[arg(long, value_parser = time::duration)]
+    pub(super) timeout: Option<Duration>,
+    /// Wait after each switch: at least and at most
+    #[arg(long, value_name = "LEAST..MOST", default_value = "2s..30s", value_parser = settle)]
+    settle: Settle,
+    /// From one sample of the machine to the next while the workload runs: 10ms to 1s
+    #[arg(long, default_value = "250ms", value_parser = time::duration)]
+    interval: Duration,
+    /// Do not sample the machine: no explanation, no graphs
+    #[arg(long)]
+    no_sample: bool,
+    /// Seed of the order of runs [default: a random one]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where the experiment is kept [default: zenkai-compare-DATE in this directory]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on with an experiment that was interrupted
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["arms", "command", "aa", "metric", "better", "out", "seed"])]
+    pub(super) resume: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Which direction of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Better {
+    /// Time, latency, energy
+    Lower,
+    /// Throughput
+    Higher,
+}
+
+impl From<Better> for verdict::Better {
+    fn from(better: Better) -> Self {
+        match better {
+            Better::Lower => Self::Lower,
+            Better::Higher => Self::Higher,
+        }
+    }
+}
+
+/// `2%` or `2` as 0.02.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match number {
+        Ok(number) if (0.0..100.0).contains(&number) => Ok(number / 100.0),
+        _ => Err("a number from 0 to 100, such as 2%".to_owned()),
+    }
+}
+
+fn settle(text: &str) -> Result<Settle, String> {
+    let (least, most) = text.split_once("..").unwrap_or((text, text));
+    let (at_least_s, at_most_s) = (time::duration(least)?.as_secs_f64(), time::duration(most)?.as_secs_f64());
+    if at_least_s > at_most_s {
+        return Err("the first must not be longer than the second".to_owned());
+    }
+    Ok(Settle { at_least_s, at_most_s })
+}
+
+impl Args {
+    pub(super) fn pairs(&self) -> usize {
+        usize::from(self.pairs)
+    }
+
+    /// The seed, a random one if none is given: the standard library's hasher takes its keys from the system.
+    pub(super) fn seed(&self) -> u64 {
+        // The upper bits stay free so that every JSON reader takes it as a whole number.
+        self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 12)
+    }
+
+    /// What the options change about the recommended plan.
+    #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the plan's record")]
+    pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
+        plan.rule.rho = self.rho;
+        plan.rule.precision = self.precision;
+        if self.fixed {
+            only_last_look(&mut plan.rule);
+        }
+        plan.settle = if switches { self.settle } else { Settle { at_least_s: 0.0, at_most_s: 0.0 } };
+        plan.timeout_s = self.timeout.map(|timeout| timeout.as_secs_f64());
+        plan.sample_s = (!self.no_sample).then_some(self.interval.as_secs_f64());
+        plan.aa = self.aa;
+        plan.created_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    }
+
+    /// The experiment's directory: the one asked for, or a new one named after the time.
+    pub(super) fn directory(&self, now_unix_s: u64) -> Result<PathBuf, CommandError> {
+        if let Some(dir) = &self.out {
+            return Ok(dir.clone());
+        }
+        let date: String = zenkai_report::utc(now_unix_s).replace(" UTC", "").replace([' ', ':'], "-");
+        let free = (1..1000).find_map(|nth| {
+            let name = if nth == 1 {
+                format!("zenkai-compare-{date}")
+            } else {
+                format!("zenkai-compare-{date}-{nth}")
+            };
+            match std::fs::create_dir(&name) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
+                other => Some(other.map(|()| PathBuf::from(name))),
+            }
+        });
+        match free {
+            Some(Ok(dir)) => Ok(dir),
+            Some(Err(error)) => {
+                Err(CommandError::from(error).hint("--out DIR keeps the experiment somewhere else"))
+            }
+            None => Err(CommandError::usage(anyhow!("there are too many experiments of this minute"))
+                .hint("--out DIR")),
+        }
+    }
+}
+
+fn only_last_look(rule: &mut Rule) {
+    rule.looks = rule.looks.last().copied().into_iter().collect();
+    rule.levels = local_levels(&rule.looks, rule.alpha);
+}
+
+/// What is laid down before the first run, for the user.
+pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
+    let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
+    let most = plan.rule.looks.last().copied().unwrap_or_default();
+    tell(&format!(
+        "{} arms, at most {most} runs of each in random order (seed {}):",
+        plan.arms.len(),
+        plan.order_seed
+    ));
+    for arm in &plan.arms {
+        let settings: Vec<String> = arm.settings.iter().map(setting).collect();
+        let what = match settings.len() {
+            0 if arm.command.is_empty() => "changes nothing".to_owned(),
+            0 => arm.command.join(" "),
+            1..=3 => settings.join(", "),
+            many => format!("{}, and {} more", settings[..2].join(", "), many - 2),
+        };
+        tell(&format!("  {}: {what}", arm.name));
+    }
+    let better = match plan.rule.better {
+        verdict::Better::Lower => "lower is better",
+        verdict::Better::Higher => "higher is better",
+    };
+    let unit = if plan.metric.unit.is_empty() { String::new() } else { format!(" in {}", plan.metric.unit) };
+    tell(&format!(
+        "metric: {}{unit}, {better}; differences up to {} % do not matter",
+        plan.metric.name,
+        100.0 * plan.rule.rho,
+    ));
+    tell(&format!(
+        "judged after {} pairs; equal arms are called different in {:.1} % of experiments",
+        looks.join(", "),
+        100.0 * plan.rule.alpha * real(plan.arms.len().saturating_sub(1)),
+    ));
+    // 2.8 sd √(2/n): power 80 % at a level of 5 %, two-sided.
+    tell(&format!(
+        "found four times in five: a difference of {:.2} times the spread of the runs",
+        2.8 * (2.0 / real(most.max(1))).sqrt(),
+    ));
+    tell(&format!("kept in {}", dir.display()));
+}
+
+fn setting(setting: &Setting) -> String {
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "absent".to_owned());
+    match (&setting.from, &setting.to) {
+        (None, None) => setting.what.clone(),
+        (from, to) => format!("{} {} → {}", setting.what, text(from), text(to)),
+    }
+}

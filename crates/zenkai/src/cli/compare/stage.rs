@@ -1,0 +1,273 @@
+//! The live machine as the stage of an experiment.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use zenkai_host::{
+    Knob, LiveHost, Value,
+    gauges::{Happened, Interrupt, wait},
+    value,
+    workload::{self, Ended, Job, Ran},
+};
+use zenkai_measure::{
+    experiment::{Plan as ExperimentPlan, Setting, Settle, Stage, StageError, Status, Trial},
+    metric::Choice,
+    sampler::{Options, Sampler},
+    workload::Prepared,
+};
+use zenkai_tune::{
+    Plan, same,
+    transaction::{End, Fate, Kind, Report, Request, Row, Session},
+};
+
+use super::arm::ArmSpec;
+use crate::cli::change;
+
+/// Outputs larger than this are cut at the beginning: more than any of the known tools writes.
+const OUTPUT_LIMIT: usize = 16 << 20;
+
+/// An arm with the workload that runs in it.
+pub(super) struct LiveArm {
+    pub(super) spec: ArmSpec,
+    pub(super) workload: Prepared,
+}
+
+/// The machine, an arm that may be entered, and how its workload is run.
+pub(super) struct LiveStage<'a> {
+    /// Present when an arm changes the machine.
+    pub(super) session: Option<&'a Session<'a>>,
+    pub(super) arms: Vec<LiveArm>,
+    pub(super) choice: Choice,
+    timeout: Option<Duration>,
+    sample: Option<Duration>,
+    interrupt: &'a Interrupt,
+    /// The experiment's directory, where samples go.
+    dir: PathBuf,
+    entered: Option<Entered>,
+}
+
+/// The arm that the machine is in.
+struct Entered {
+    arm: usize,
+    /// Its transaction, when it changed anything.
+    transaction: Option<u64>,
+    /// What its knobs showed then.
+    shows: Vec<(Knob, Value)>,
+    /// What somebody else did to the arm before, as seen when it was left.
+    disturbed: Option<String>,
+}
+
+fn failed(why: impl ToString) -> StageError {
+    StageError::Failed(why.to_string())
+}
+
+impl<'a> LiveStage<'a> {
+    pub(super) fn new(
+        session: Option<&'a Session<'a>>,
+        arms: Vec<LiveArm>,
+        choice: Choice,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
+        Self { session, arms, choice, timeout, sample, interrupt, dir, entered }
+    }
+
+    /// Takes over what the plan says of every run.
+    pub(super) fn ready(&mut self, plan: &ExperimentPlan, dir: &Path) {
+        let seconds = |seconds: Option<f64>| seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        self.timeout = seconds(plan.timeout_s);
+        self.sample = seconds(plan.sample_s);
+        dir.clone_into(&mut self.dir);
+    }
+
+    /// Enters the arm and leaves it again, to know that it can be done, and what it changes.
+    pub(super) fn settings(&mut self, arm: usize) -> Result<Vec<Setting>, StageError> {
+        let report = self.switch(arm)?;
+        self.leave()?;
+        let text = |value: &Value| value.text().map(|text| text.trim_end().to_owned());
+        let rows = report.map(|report| report.rows).unwrap_or_default();
+        let done =
+            rows.into_iter().filter(|row| !matches!(row.fate, Fate::Skipped { .. } | Fate::Kept { .. }));
+        let setting = |row: Row| {
+            let to = if let Fate::Adjusted { shows } = &row.fate { shows } else { &row.to };
+            Setting { what: row.what, from: text(&row.from), to: text(to) }
+        };
+        Ok(done.map(setting).collect())
+    }
+
+    fn switch(&mut self, arm: usize) -> Result<Option<Report>, StageError> {
+        let disturbed = self.leave()?;
+        let spec = &self.arms.get(arm).ok_or_else(|| failed("there is no such arm"))?.spec;
+        let (mut transaction, mut shows, mut made) = (None, Vec::new(), None);
+        if let Some(session) = self.session.filter(|_| spec.changes_machine()) {
+            let wishes = spec.wishes().map_err(|error| failed(format!("{:#}", error.error)))?;
+            let plan = Plan::new(&LiveHost, wishes);
+            if let Some(why) = impossible(&plan) {
+                return Err(failed(format!("{}: {why}", spec.text())));
+            }
+            let kind = Kind::Trial { instead_of_profile: spec.is_profile() };
+            let request = Request { label: format!("arm {}", spec.text()), ..change::request(kind) };
+            let report = session.apply(&LiveHost, &plan, &request).map_err(failed)?;
+            if report.end != End::Done {
+                let why =
+                    if let End::RolledBack { why } = &report.end { why.as_str() } else { "it was refused" };
+                return Err(failed(format!("{} cannot be entered: {why}", spec.text())));
+            }
+            transaction = report.id;
+            let knobs = report.rows.iter().filter_map(|row| row.knob.clone());
+            shows =
+                knobs.filter_map(|knob| value(&LiveHost, &knob).ok().map(|shows| (knob, shows))).collect();
+            made = Some(report);
+        }
+        self.entered = Some(Entered { arm, transaction, shows, disturbed });
+        Ok(made)
+    }
+
+    /// Leaves the arm, if one is entered. Tells what somebody else changed meanwhile, which is kept.
+    pub(super) fn leave(&mut self) -> Result<Option<String>, StageError> {
+        let Some(Entered { transaction: Some(id), .. }) = self.entered.take() else { return Ok(None) };
+        let Some(session) = self.session else { return Ok(None) };
+        let request = change::request(Kind::Undo { of: id });
+        let report = session.leave(&LiveHost, id, &request).map_err(failed)?;
+        let stuck = report.rows.iter().find(|row| matches!(row.fate, Fate::NotRestored { .. }));
+        if let Some(Row { what, fate: Fate::NotRestored { why }, .. }) = stuck {
+            return Err(failed(format!("{what} could not be put back: {why}")));
+        }
+        let kept = report.rows.into_iter().find(|row| matches!(row.fate, Fate::Kept { .. }));
+        Ok(kept.map(|row| format!("somebody else changed {}", row.what)))
+    }
+
+    fn run_job(&self, trial: &Trial) -> Result<(Ran, Option<Sampler>), StageError> {
+        let arm = self.arms.get(trial.arm).ok_or_else(|| failed("there is no such arm"))?;
+        let job = Job {
+            argv: arm.workload.argv.clone(),
+            environment: Vec::new(),
+            timeout: self.timeout,
+            cgroup: true,
+            cpu_max: arm.spec.cpu_max(),
+            output_limit: OUTPUT_LIMIT,
+        };
+        let mut sampler = None;
+        let mut started = |started: &workload::Started| {
+            let cgroup = started.cgroup.and_then(Path::to_str).map(str::to_owned);
+            let pid = u32::try_from(started.pid).ok();
+            sampler = self.sample.and_then(|interval| {
+                // Sampling explains; an experiment is good without it, and each trial tells that it has none.
+                Sampler::start(&Options { interval, cgroup, pid, cpu: None }).ok()
+            });
+        };
+        let ran = workload::run(&job, Some(self.interrupt.as_fd()), &mut started);
+        let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
+        Ok((ran, sampler))
+    }
+
+    fn keep_samples(&self, trial: &mut Trial, sampler: Sampler) -> Result<(), StageError> {
+        let recording = sampler.stop();
+        trial.channels = recording.means();
+        let name = format!("samples/{:04}-{}-{}.zks", trial.block, trial.attempt, trial.place);
+        let path = self.dir.join(&name);
+        recording.write(&path).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+        trial.samples = Some(name);
+        Ok(())
+    }
+}
+
+/// Why a plan does nothing of what was asked for.
+fn impossible(plan: &Plan) -> Option<String> {
+    let cannot = plan.steps.iter().find_map(|step| match &step.state {
+        zenkai_tune::State::Cannot { why, .. } => Some(why.clone()),
+        _ => None,
+    });
+    // A profile may well have parts that this machine does not have; then others act.
+    cannot.filter(|_| plan.changes().next().is_none())
+}
+
+impl Stage for LiveStage<'_> {
+    fn enter(&mut self, arm: usize) -> Result<bool, StageError> {
+        if self.entered.as_ref().is_some_and(|entered| entered.arm == arm) {
+            return Ok(false);
+        }
+        self.switch(arm)?;
+        // Only what may have changed the machine needs quiet afterwards.
+        Ok(self.session.is_some())
+    }
+
+    fn settle(&mut self, settle: &Settle) -> Result<f64, StageError> {
+        super::quiet::wait(settle, self.interrupt)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the trial's record")]
+    fn run(&mut self, trial: &mut Trial, counts: bool) -> Result<(), StageError> {
+        if wait(self.interrupt, None, Duration::ZERO).is_ok_and(|happened| happened == Happened::Signal) {
+            return Err(StageError::Interrupted);
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        trial.started_unix_s = now.as_secs_f64();
+        let (ran, sampler) = self.run_job(trial)?;
+        if ran.ended == Ended::Interrupted {
+            return Err(StageError::Interrupted);
+        }
+        if let Some(sampler) = sampler.filter(|_| counts) {
+            self.keep_samples(trial, sampler)?;
+        }
+        trial.elapsed_s = ran.elapsed.as_secs_f64();
+        let (status, reason) = match ran.ended {
+            Ended::Interrupted => (Status::Discarded, None),
+            _ if !ran.suspended.is_zero() => {
+                (Status::Discarded, Some("the machine was suspended".to_owned()))
+            }
+            Ended::Exited(0) => (Status::Ok, None),
+            Ended::Exited(code) => (Status::Failed, Some(told(&format!("exit code {code}"), &ran))),
+            Ended::Signalled(signal) => (Status::Failed, Some(told(&format!("signal {signal}"), &ran))),
+            Ended::TimedOut => (Status::Timeout, Some("it took too long".to_owned())),
+        };
+        trial.exit_code = match ran.ended {
+            Ended::Exited(code) => Some(code),
+            Ended::Signalled(signal) => Some(128 + signal),
+            Ended::TimedOut | Ended::Interrupted => None,
+        };
+        (trial.status, trial.reason) = (status, reason);
+        if status == Status::Ok {
+            self.read_numbers(trial, &ran);
+        }
+        Ok(())
+    }
+
+    fn disturbed(&mut self) -> Option<String> {
+        let entered = self.entered.as_mut()?;
+        if let Some(why) = entered.disturbed.take() {
+            return Some(why);
+        }
+        let moved = entered
+            .shows
+            .iter()
+            .find(|(knob, then)| value(&LiveHost, knob).is_ok_and(|now| !same(&now, then)));
+        moved.map(|(knob, _)| format!("somebody else changed {knob}"))
+    }
+}
+
+impl LiveStage<'_> {
+    /// The numbers of a run that ended well; without the primary one it has failed after all.
+    fn read_numbers(&self, trial: &mut Trial, ran: &Ran) {
+        let Some(arm) = self.arms.get(trial.arm) else { return };
+        let found = arm.workload.measures(ran).and_then(|found| {
+            trial.metrics = found;
+            self.choice.read(&trial.metrics, &ran.stdout, &ran.stderr)
+        });
+        match found {
+            Ok(value) => trial.value = Some(value),
+            Err(why) => (trial.status, trial.reason) = (Status::Failed, Some(why)),
+        }
+    }
+}
+
+/// Why it failed, with the last line that it wrote.
+fn told(why: &str, ran: &Ran) -> String {
+    let text = String::from_utf8_lossy(&ran.stderr);
+    match text.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(line) => format!("{why}: {}", line.trim().chars().take(200).collect::<String>()),
+        None => why.to_owned(),
+    }
+}
