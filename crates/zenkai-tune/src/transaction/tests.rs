@@ -15,6 +15,7 @@ mod acts;
 mod held;
 mod random;
 mod recovery;
+mod shipped;
 mod trial;
 
 const FILES: &[(&str, &str)] = &[
@@ -142,9 +143,20 @@ fn crash_everywhere(
     job: impl Fn(&dyn TunableHost, &Store),
     torn: usize,
 ) -> usize {
+    crash_everywhere_seen(shown, machine, job, torn)
+}
+
+/// The same, with another way to look at the state.
+fn crash_everywhere_seen<S: PartialEq + std::fmt::Debug>(
+    shown: impl Fn(&dyn Host) -> S,
+    machine: impl Fn(&Store) -> FakeHost,
+    job: impl Fn(&dyn TunableHost, &Store),
+    torn: usize,
+) -> usize {
     for dies_at in 0.. {
         for after in [false, true] {
-            let dir = tempfile::tempdir().unwrap();
+            // Thousands of state directories: in memory where that is possible.
+            let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
             let store = store(&dir);
             let host = machine(&store);
             let before = shown(&host);
