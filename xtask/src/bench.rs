@@ -2,7 +2,7 @@
 //! since the machine may be busy.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     time::Instant,
 };
@@ -13,6 +13,7 @@ use zenkai_host::LiveHost;
 use crate::{
     bench_capture::grown,
     bench_count::{MARK, by_subsystem, machine},
+    bench_tuned,
     process::{cargo, command, must, release_binary, root, works},
 };
 
@@ -24,6 +25,9 @@ pub(crate) struct BenchArgs {
     /// Only look at this machine once, to be traced
     #[arg(long, hide = true)]
     look: bool,
+    /// Measure this binary beside tuned; only inside the bench's own namespace
+    #[arg(long, hide = true)]
+    beside_tuned: Option<PathBuf>,
 }
 
 /// System calls that a subsystem may make where their number does not depend on CPUs or devices.
@@ -37,10 +41,15 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         by_subsystem(&LiveHost);
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(binary) = &args.beside_tuned {
+        bench_tuned::inside(binary, args.runs)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     must(&mut cargo(&["build", "--release", "--quiet", "--package", "zenkai"]))?;
     let binary = release_binary()?;
     live(&binary, args.runs)?;
     growth(&binary, args.runs)?;
+    bench_tuned::run(&binary, args.runs)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -101,7 +110,7 @@ fn growth(binary: &Path, runs: usize) -> anyhow::Result<()> {
 }
 
 /// Wall-clock milliseconds, sorted.
-fn time(binary: &Path, args: &[&str], runs: usize) -> anyhow::Result<Vec<f64>> {
+pub(crate) fn time(binary: &Path, args: &[&str], runs: usize) -> anyhow::Result<Vec<f64>> {
     let mut times = Vec::with_capacity(runs);
     for _ in 0..runs.max(1) {
         let start = Instant::now();
@@ -115,13 +124,13 @@ fn time(binary: &Path, args: &[&str], runs: usize) -> anyhow::Result<Vec<f64>> {
     Ok(times)
 }
 
-fn row(name: &str, times: &[f64]) {
+pub(crate) fn row(name: &str, times: &[f64]) {
     let (median, least, most) = (times[times.len() / 2], times[0], times[times.len() - 1]);
     println!("  {name:<40} {median:8.2}  {least:8.2} to {most:.2}");
 }
 
 /// The system calls of a command, one a line.
-fn trace(program: &Path, args: &[&str]) -> anyhow::Result<String> {
+pub(crate) fn trace(program: &Path, args: &[&str]) -> anyhow::Result<String> {
     let dir = tempfile::tempdir()?;
     let trace = dir.path().join("trace");
     command("strace", &["-f", "-qq", "-o"])

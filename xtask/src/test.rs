@@ -117,7 +117,7 @@ const TUNED: [&str; 8] = [
 ];
 
 /// Where tuned is unpacked.
-fn tuned_place() -> std::path::PathBuf {
+pub(crate) fn tuned_place() -> std::path::PathBuf {
     root().join("target/tuned-oracle")
 }
 

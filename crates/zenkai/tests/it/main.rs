@@ -17,6 +17,7 @@ mod live;
 mod profile_commands;
 mod profiles;
 mod real_tuned;
+mod state_dir;
 mod truth;
 mod tuned_adm;
 mod watched;
