@@ -97,7 +97,7 @@ pub fn same_value(left: &str, right: &str) -> bool {
 
 /// Reads this subsystem.
 pub fn observe(reader: &Reader<'_>) -> SysctlFiles {
-    let (files, assignments) = read(reader);
+    let (files, assignments) = read(reader, |_| true);
     SysctlFiles {
         applied_by: applied_by(reader),
         assignments,
@@ -106,12 +106,12 @@ pub fn observe(reader: &Reader<'_>) -> SysctlFiles {
     }
 }
 
-/// The assignments alone, for who needs nothing else: reading the rest costs as many system calls again.
-pub fn assignments(reader: &Reader<'_>) -> Vec<Assignment> {
-    read(reader).1
+/// The assignments of some files, for who needs nothing else: the rest costs several times as many system calls.
+pub fn assignments(reader: &Reader<'_>, wanted: fn(&str) -> bool) -> Vec<Assignment> {
+    read(reader, wanted).1
 }
 
-fn read(reader: &Reader<'_>) -> (Vec<SourceFile>, Vec<Assignment>) {
+fn read(reader: &Reader<'_>, wanted: fn(&str) -> bool) -> (Vec<SourceFile>, Vec<Assignment>) {
     let mut files = drop_in::files(reader, &DIRS);
     if !files.iter().any(|file| file.leads_to(LAST)) && !reader.text(LAST).is_absent() {
         files.push(SourceFile { path: LAST.to_owned(), target: None, masked_by: None });
@@ -123,7 +123,7 @@ fn read(reader: &Reader<'_>) -> (Vec<SourceFile>, Vec<Assignment>) {
         }
         lines.truncate(ASSIGNMENT_LIMIT);
     }
-    let assignments = resolve(reader, &lines);
+    let assignments = resolve(reader, &lines, wanted);
     (files, assignments)
 }
 
@@ -173,13 +173,13 @@ fn parse(text: &str, file: &str, line: usize) -> Option<Parsed> {
 }
 
 /// Expands patterns, reads what is in force and finds out which line wins.
-fn resolve(reader: &Reader<'_>, lines: &[Parsed]) -> Vec<Assignment> {
+fn resolve(reader: &Reader<'_>, lines: &[Parsed], wanted: fn(&str) -> bool) -> Vec<Assignment> {
     // A key that is named takes no part in any pattern, wherever the two stand.
     let named: BTreeSet<&str> =
         lines.iter().filter(|line| !key::is_pattern(&line.path)).map(|line| line.path.as_str()).collect();
     let mut running: BTreeMap<String, Observed<String>> = BTreeMap::new();
     let mut assignments: Vec<Assignment> = Vec::new();
-    for line in lines {
+    for line in lines.iter().filter(|line| wanted(&line.at.file)) {
         let Some(value) = &line.value else { continue };
         let pattern = key::is_pattern(&line.path);
         let paths = if pattern {

@@ -82,9 +82,7 @@ fn refusal(option: &OptionText, knob: &Knob) -> Option<String> {
 /// counts, and of several files the one applied last.
 fn administrators_values(scene: &Scene) -> HashMap<String, Kept> {
     const LAST: &str = "/etc/sysctl.conf";
-    let mut assignments = sysctl_files::assignments(&Reader::new(scene.host));
-    assignments.retain(|assignment| {
-        let file = assignment.at.file.as_str();
+    let mut assignments = sysctl_files::assignments(&Reader::new(scene.host), |file| {
         file == LAST || file.starts_with("/etc/sysctl.d/") || file.starts_with("/run/sysctl.d/")
     });
     assignments.sort_by_key(|assignment| assignment.at.file == LAST);
