@@ -50,6 +50,7 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     live(&binary, args.runs)?;
     growth(&binary, args.runs)?;
     bench_tuned::run(&binary, args.runs)?;
+    differences(&binary, args.runs)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -105,6 +106,28 @@ fn growth(binary: &Path, runs: usize) -> anyhow::Result<()> {
             );
         }
         before = Some((size, median, questions));
+    }
+    Ok(())
+}
+
+/// Two machines side by side: the second one has other governors and reads less ahead.
+fn differences(binary: &Path, runs: usize) -> anyhow::Result<()> {
+    let plain = root().join("fixtures/hosts/plain.capture");
+    let text = std::fs::read_to_string(&plain).with_context(|| plain.display().to_string())?;
+    let dir = tempfile::tempdir()?;
+    let file = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    println!("\nTwo captures with N CPUs and N disks each, `zenkai diff A B --json`, milliseconds:");
+    for size in SIZES {
+        let capture = grown(&text, size);
+        let slower = capture
+            .replace("/scaling_governor = schedutil", "/scaling_governor = powersave")
+            .replace("/read_ahead_kb = 128", "/read_ahead_kb = 16");
+        std::fs::write(file("a"), &capture)?;
+        std::fs::write(file("b"), &slower)?;
+        row(
+            &format!("{size} CPUs and disks"),
+            &time(binary, &["diff", &file("a"), &file("b"), "--json"], runs)?,
+        );
     }
     Ok(())
 }

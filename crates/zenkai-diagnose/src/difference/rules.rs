@@ -209,9 +209,13 @@ pub(super) const SECURITY: &[&str] = &[
     "vm.unprivileged_",
 ];
 
-/// Defaults that the kernel computes from the size of the memory: they differ whenever that does.
+/// Defaults that the kernel computes from the size of the memory or the number of CPUs: they differ whenever that does.
 pub(super) const DERIVED: &[&str] = &[
     "cgroup.pids.*.limit",
+    "kernel.scheduler.debugfs.base_slice_ns",
+    "kernel.scheduler.debugfs.latency_ns",
+    "kernel.scheduler.debugfs.min_granularity_ns",
+    "kernel.scheduler.debugfs.wakeup_granularity_ns",
     "kernel.sysctls.fs.file-max",
     "kernel.sysctls.fs.inotify.max_user_watches",
     "kernel.sysctls.kernel.threads-max",

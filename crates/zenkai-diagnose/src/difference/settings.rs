@@ -54,12 +54,12 @@ const CARRIED: &[(&str, Carry)] = &[
     ("block.disks.*.queue.rq_affinity", Carry::Attribute),
     ("block.disks.*.queue.scheduler.current", Carry::Disk("elevator")),
     ("block.disks.*.queue.wbt_lat_usec", Carry::Attribute),
-    ("cpu.frequency.boost", Carry::Attribute),
+    ("cpu.frequency.boost", Carry::Cpu("boost")),
     ("cpu.frequency.energy_perf_bias", Carry::Cpu("energy_perf_bias")),
     ("cpu.frequency.intel_pstate.hwp_dynamic_boost", Carry::Attribute),
-    ("cpu.frequency.intel_pstate.max_perf_percent", Carry::Attribute),
-    ("cpu.frequency.intel_pstate.min_perf_percent", Carry::Attribute),
-    ("cpu.frequency.intel_pstate.no_turbo", Carry::Attribute),
+    ("cpu.frequency.intel_pstate.max_perf_percent", Carry::Cpu("max_perf_pct")),
+    ("cpu.frequency.intel_pstate.min_perf_percent", Carry::Cpu("min_perf_pct")),
+    ("cpu.frequency.intel_pstate.no_turbo", Carry::Cpu("no_turbo")),
     ("cpu.frequency.policies.*.energy_performance_preference", Carry::Cpu("energy_performance_preference")),
     ("cpu.frequency.policies.*.governor", Carry::Cpu("governor")),
     ("cpu.frequency.policies.*.max_khz", Carry::SameLimit("cpuinfo_max_freq")),
@@ -217,17 +217,18 @@ impl Draft {
         }
         match carry {
             Carry::Attribute => self.attribute(a, from, to),
-            Carry::SameLimit(beside) => {
-                let limit = |host: &dyn Host, path: &str| -> Option<String> {
-                    let (dir, _) = path.rsplit_once('/')?;
-                    plain(host, &format!("{dir}/{beside}")).ok()
-                };
-                match (limit(a, from), limit(b, to)) {
-                    (Some(left), Some(right)) if left == right => self.attribute(a, from, to),
-                    _ => Err("the hardware's own limits differ"),
-                }
-            }
+            Carry::SameLimit(file) => match (beside(a, from, file), beside(b, to, file)) {
+                (Some(left), Some(right)) if left == right => self.attribute(a, from, to),
+                _ => Err("the hardware's own limits differ"),
+            },
             Carry::Cpu(option) => {
+                // What a governor means is the driver's business: `powersave` is the right one for intel_pstate and
+                // the lowest clock for all others.
+                if from.contains("/cpufreq/policy")
+                    && beside(a, from, "scaling_driver") != beside(b, to, "scaling_driver")
+                {
+                    return Err("the clock drivers differ");
+                }
                 let shown = plain(a, from)?;
                 match self.cpu.get(option) {
                     // The CPUs of the first machine differ among themselves, so each has its own value.
@@ -380,6 +381,12 @@ impl Draft {
         }
         text
     }
+}
+
+/// What another file in the same folder shows.
+fn beside(host: &dyn Host, path: &str, file: &str) -> Option<String> {
+    let (dir, _) = path.rsplit_once('/')?;
+    plain(host, &format!("{dir}/{file}")).ok()
 }
 
 /// What kind of disk an attribute belongs to: the driver's part of the name, as `sd` in `sda`.

@@ -66,6 +66,7 @@ pub(super) fn scalar(value: &Value, segment: &str) -> String {
         Some("kHz") => plain.parse().map_or(plain, |khz: u64| format!("{} MHz", khz / 1000)),
         Some("bytes") => plain.parse().map_or(plain, bytes),
         Some("kB") => plain.parse().map_or(plain, |kb: u64| bytes(kb.saturating_mul(1024))),
+        Some("µW") => plain.parse().map_or(plain, |microwatts: u64| format!("{} W", microwatts / 1_000_000)),
         Some("%") => format!("{plain} %"),
         Some(unit) if value.is_number() => format!("{plain} {unit}"),
         _ => plain,

@@ -66,25 +66,37 @@ impl Machine {
     fn open(name: &str, workload: Option<Workload>) -> Result<Self, CommandError> {
         let path = PathBuf::from(name);
         let shape = path.metadata();
-        let (host, paths): (Box<dyn Host>, Vec<String>) = match &shape {
-            _ if name == "now" => (Box::new(LiveHost), Vec::new()),
-            Ok(shape) if shape.is_dir() => (Box::new(host::root(&path)?), Vec::new()),
+        let capture = match &shape {
+            _ if name == "now" => return Ok(Self::recorded(LiveHost, workload)),
+            Ok(shape) if shape.is_dir() => return Ok(Self::recorded(host::root(&path)?, workload)),
             Err(error) if is_absent(error) => {
                 let kept = labels::path(name);
                 if !labels::is_label(name) || kept.metadata().is_err_and(|error| is_absent(&error)) {
                     return Err(CommandError::usage(anyhow!("{name} is no file, no directory and no label"))
                         .hint("`zenkai capture --list` shows the labels; `now` is this machine"));
                 }
-                captured(&kept)?
+                host::load(&kept)?
             }
-            _ => captured(&path)?,
+            _ => host::load(&path)?,
         };
+        // A capture may hold more than this version asks for.
+        let sysctls = sysctls(capture.read_paths());
+        let host = FakeHost::from_capture(capture);
+        let facts = zenkai_facts::observe(&host);
+        Ok(Self::judged(Box::new(host), facts, sysctls, workload))
+    }
+
+    /// A machine that answers whatever it is asked: what zenkai asks of it is remembered.
+    fn recorded(host: impl Host + 'static, workload: Option<Workload>) -> Self {
         let host = RecordingHost::new(host);
         let facts = zenkai_facts::observe(&host);
-        let mut sysctls = sysctls(&paths);
-        sysctls.extend(self::sysctls(&host.read_paths()));
+        let sysctls = sysctls(host.read_paths().iter().map(String::as_str));
+        Self::judged(Box::new(host), facts, sysctls, workload)
+    }
+
+    fn judged(host: Box<dyn Host>, facts: Facts, sysctls: Vec<String>, workload: Option<Workload>) -> Self {
         let diagnosis = diagnose(&facts, Context { workload }, &Policy::default(), &Selection::default());
-        Ok(Self { host: Box::new(host), facts, diagnosis, sysctls })
+        Self { host, facts, diagnosis, sysctls }
     }
 }
 
@@ -92,16 +104,9 @@ fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// A captured machine and the files that were read of it.
-fn captured(file: &PathBuf) -> Result<(Box<dyn Host>, Vec<String>), CommandError> {
-    let capture = host::load(file)?;
-    let paths = capture.read_paths().map(str::to_owned).collect();
-    Ok((Box::new(FakeHost::from_capture(capture)), paths))
-}
-
 /// The sysctl files among these paths.
-fn sysctls(paths: &[String]) -> Vec<String> {
-    paths.iter().filter(|path| path.starts_with("/proc/sys/")).cloned().collect()
+fn sysctls<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<String> {
+    paths.filter(|path| path.starts_with("/proc/sys/")).map(str::to_owned).collect()
 }
 
 /// Whether a machine was asked for a path at all. What is no path, such as a query, counts as asked.

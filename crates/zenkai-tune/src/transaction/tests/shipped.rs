@@ -124,7 +124,7 @@ fn try_plan(host: &FakeHost, name: &str) -> Result<Plan, ProfileError> {
     let functions = || Functions { host, commands: None };
     let library = Library::new(host, conf.profile_directories.clone());
     let profile = library.load(&[name.to_owned()], None, &functions())?;
-    let scene = Scene { host, reapply_sysctl: true };
+    let scene = Scene::new(host, true);
     Ok(Plan::new(host, crate::wishes(&scene, &profile, &conf, functions())))
 }
 
