@@ -22,6 +22,8 @@ const COMMANDS: [&[&str]; 16] = [
     &["doctor", "--help"],
     &["facts", "--help"],
     &["capture", "--help"],
+    &["diff", "--help"],
+    &["settings", "--help"],
     &["explain", "--help"],
     &["checks", "--help"],
     &["profile", "--help"],

@@ -357,8 +357,13 @@ impl Draft {
             }
         };
         section("cpu", &mut self.cpu.iter().map(|(option, value)| format!("{option}={value}")));
+        let mut alike: BTreeMap<&BTreeMap<&str, String>, Vec<&str>> = BTreeMap::new();
         for (disk, options) in &self.disks {
-            let head = ["type=disk".to_owned(), format!("devices={disk}")];
+            alike.entry(options).or_default().push(disk);
+        }
+        for (options, disks) in alike {
+            let head = ["type=disk".to_owned(), format!("devices={}", disks.join(","))];
+            let disk = disks.first().copied().unwrap_or_default();
             let options = options.iter().map(|(option, value)| format!("{option}={value}"));
             section(&format!("disk_{disk}"), &mut head.into_iter().chain(options));
         }
