@@ -17,7 +17,7 @@ pub(crate) struct DocsArgs {
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs` from the code; edits here are lost. -->\n";
 
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 18] = [
     &["--help"],
     &["doctor", "--help"],
     &["facts", "--help"],
