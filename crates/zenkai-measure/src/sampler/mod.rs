@@ -10,6 +10,7 @@
 mod channel;
 mod codec;
 mod live;
+mod processes;
 mod recording;
 mod replay;
 mod source;
@@ -30,6 +31,7 @@ use zenkai_host::gauges::{pin_this_thread, real_time_ns};
 
 pub use channel::{Channel, Series, Summary};
 pub use live::Live;
+pub use processes::Process;
 pub use recording::{ReadError, Recording};
 
 /// How to sample. Both arms of an experiment must be sampled in the same way.

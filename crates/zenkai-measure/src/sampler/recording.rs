@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::{
-    Channel, Series, Summary,
+    Channel, Process, Series, Summary,
     channel::{Derived, Part},
     replay::{Listener, Replay, seconds},
     sources::SOURCES,
@@ -144,6 +144,12 @@ impl Recording {
         missing
     }
 
+    /// The processes that used most CPU time meanwhile, the busiest first; those that began and ended between two
+    /// looks are not among them.
+    pub fn processes(&self) -> Vec<Process> {
+        serde_json::from_slice(&self.look(&mut Nobody).processes).unwrap_or_default()
+    }
+
     /// What a file begins with; the records follow.
     pub fn mark() -> Vec<u8> {
         [MARK, &VERSION.to_le_bytes()].concat()
@@ -164,7 +170,7 @@ impl Recording {
         }
         let mut replay = Replay::default();
         let mut rest = body;
-        let whole = replay.follow(&mut rest, &SOURCES, &mut Nobody).is_some();
+        let whole = replay.follow(&mut rest, &SOURCES, &mut Sound).is_some();
         if replay.samples == 0 {
             return Err(ReadError::Damaged("there is no whole sample in it".to_owned()));
         }
@@ -198,10 +204,21 @@ impl Recording {
     }
 }
 
-/// Listens to nothing.
+/// Wants the times only.
 struct Nobody;
 
 impl Listener for Nobody {
+    fn channel(&mut self, _: &Derived) {}
+    fn part(&mut self, _: usize, _: f64, _: Option<Part>) {}
+    fn wants_rows(&self) -> bool {
+        false
+    }
+}
+
+/// Follows every row and keeps nothing: whether a file is sound.
+struct Sound;
+
+impl Listener for Sound {
     fn channel(&mut self, _: &Derived) {}
     fn part(&mut self, _: usize, _: f64, _: Option<Part>) {}
 }

@@ -16,8 +16,10 @@ pub(super) trait Listener {
     fn channel(&mut self, derived: &Derived);
     /// An interval of a channel that ends at `at_s`, and is `None` where it could not be measured.
     fn part(&mut self, channel: usize, at_s: f64, part: Option<Part>);
-    /// A sample is complete.
-    fn sample(&mut self, _at_s: f64) {}
+    /// Whether anything but times is wanted; where not, rows are passed over.
+    fn wants_rows(&self) -> bool {
+        true
+    }
 }
 
 /// Follows a recording from its start, record by record.
@@ -103,13 +105,15 @@ impl Replay {
         self.asleep_ns = self.asleep_ns.checked_add(take(bytes)?)?;
         self.longest_ns = self.longest_ns.max(passed);
         self.samples += 1;
+        if !listener.wants_rows() {
+            return Some(());
+        }
         loop {
             match take_size(bytes)? {
                 0 => break,
                 number => self.row(number - 1, bytes, listener)?,
             }
         }
-        listener.sample(seconds(self.at_ns));
         Some(())
     }
 

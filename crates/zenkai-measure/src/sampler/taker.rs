@@ -10,6 +10,7 @@ use zenkai_host::gauges::{Moment, thread_cpu_ns};
 use super::{
     Options,
     codec::{put, put_record, put_row},
+    processes::Processes,
     source::{Cadence, NOT_ASKED, Part, Source},
     template::take_apart,
 };
@@ -54,6 +55,7 @@ pub(super) struct Taker {
     template: Vec<u8>,
     row: Vec<u64>,
     payload: Vec<u8>,
+    processes: Processes,
 }
 
 impl Taker {
@@ -79,6 +81,7 @@ impl Taker {
             template: Vec::new(),
             row: Vec::new(),
             payload: Vec::new(),
+            processes: Processes::default(),
         };
         (taker, header)
     }
@@ -118,6 +121,11 @@ impl Taker {
         }
         put(0, &mut self.payload);
         put_record(SAMPLE, &self.payload, out);
+        if let Some(top) = self.processes.look(now, everything)
+            && let Ok(json) = serde_json::to_vec(&top)
+        {
+            put_record(PROCESSES, &json, out);
+        }
     }
 }
 
@@ -128,6 +136,11 @@ impl Open {
     /// Nothing of it was read yet.
     pub(super) fn of(source: &'static Source) -> Self {
         Self { source, parts: Vec::new(), templates: Vec::new(), oldest: 0, read_ns: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn name(&self) -> &'static str {
+        self.source.name
     }
 
     fn least_ns(&self) -> u64 {

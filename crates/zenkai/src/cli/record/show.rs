@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zenkai_measure::sampler::{Recording, Summary};
+use zenkai_measure::sampler::{Process, Recording, Summary};
 use zenkai_report::Block;
 
 use crate::cli::output;
@@ -17,6 +17,7 @@ struct Shown {
     samples: usize,
     size_bytes: usize,
     own_cpu_s: f64,
+    processes: Vec<Process>,
     channels: Vec<Summary>,
     missing: Vec<Missing>,
 }
@@ -35,6 +36,7 @@ pub(super) fn show(recording: &Recording, all: bool, json: bool, out: &mut dyn W
         samples: recording.samples(),
         size_bytes: recording.size(),
         own_cpu_s: recording.own_cpu_s(),
+        processes: recording.processes(),
         channels: recording.summaries(),
         missing: recording.missing().into_iter().map(|(what, why)| Missing { what, why }).collect(),
     };
@@ -73,6 +75,11 @@ fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
     push(&mut blocks, group, &mut rows);
     if at_zero > 0 {
         blocks.push(Block::Text(format!("{at_zero} channels stayed at zero (--all shows them).")));
+    }
+    if !shown.processes.is_empty() {
+        blocks.push(Block::Heading("Busiest processes, CPU time".to_owned()));
+        let row = |each: &Process| vec![each.name.clone(), each.pid.to_string(), amount(each.cpu_s, "s")];
+        blocks.push(Block::Table(shown.processes.iter().map(row).collect()));
     }
     if !shown.missing.is_empty() {
         blocks.push(Block::Heading("Not measured".to_owned()));
