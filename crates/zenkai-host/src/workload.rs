@@ -21,6 +21,8 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
+pub use child::fork_and_wait;
+
 use cgroup::Cgroup;
 use output::Drain;
 

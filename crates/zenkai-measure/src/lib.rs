@@ -5,6 +5,7 @@
 pub mod experiment;
 pub mod explain;
 pub mod metric;
+pub mod os_index;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;

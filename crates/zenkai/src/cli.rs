@@ -16,6 +16,7 @@ mod guard;
 mod history;
 mod host;
 mod labels;
+mod os_index;
 mod output;
 mod profile;
 mod record;
@@ -78,6 +79,9 @@ enum Command {
     #[command(hide = true)]
     Guard,
     /// tuned's own commands with its texts and exit codes, without its daemon
+    /// Measure what an operating system does all day: a small suite to compare a machine with itself
+    OsIndex(os_index::Args),
+    /// tuned's own commands, for scripts that use them; those that only look
     TunedAdm(tuned_adm::Args),
 }
 
@@ -114,6 +118,8 @@ pub fn run(
     };
     // What changes the machine recovers by itself, under the lock that it takes anyway.
     if !cli.command.changes() {
+    // It may be running as the workload of an experiment, whose changes are open on purpose.
+    if !matches!(cli.command, Command::OsIndex(_)) {
         change::recover(err);
     }
     let result = match cli.command {
@@ -133,6 +139,8 @@ pub fn run(
         Command::Compare(args) => compare::run(&args, out, err),
         Command::Guard => guard::run(err),
         Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),
+        Command::OsIndex(args) => os_index::run(&args, out, err),
+        Command::TunedAdm(args) => tuned_adm::run(&args, out, err),
     };
     result.unwrap_or_else(|error| error.report(err))
 }

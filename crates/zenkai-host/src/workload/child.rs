@@ -9,8 +9,8 @@ use std::{
 
 use rustix::{
     fs::{AtFlags, CWD},
-    io::Errno,
-    process::{Pid, PidfdFlags, Signal, pidfd_open, set_parent_process_death_signal},
+    io::{Errno, retry_on_intr},
+    process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_parent_process_death_signal},
 };
 
 use super::{Drain, Ended, Job, cgroup::Cgroup, monotonic};
@@ -137,6 +137,31 @@ fn resident_kib() -> u64 {
     #[expect(unsafe_code, reason = "neither std nor rustix wraps getrusage")]
     let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
     if failed { 0 } else { u64::try_from(usage.ru_maxrss).unwrap_or(0) }
+}
+
+/// Makes a copy of this process that ends at once, and waits for it: how long the kernel takes for that is one of the
+/// things that zenkai measures. To be called in a process with one thread.
+pub fn fork_and_wait() -> io::Result<()> {
+    // SAFETY: the copy calls nothing but _exit, which is allowed after a fork whatever the process was doing.
+    #[expect(unsafe_code, reason = "std has no fork without exec")]
+    let pid = unsafe { libc::fork() };
+    match pid {
+        0 => {
+            #[expect(
+                unsafe_code,
+                reason = "std's exit would run what was registered for the end of the original"
+            )]
+            // SAFETY: it ends the copy without running anything of ours.
+            unsafe {
+                libc::_exit(0)
+            }
+        }
+        pid => {
+            let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?;
+            retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()))?;
+            Ok(())
+        }
+    }
 }
 
 fn no_usage() -> libc::rusage {

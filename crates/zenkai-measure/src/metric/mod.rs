@@ -6,6 +6,8 @@ mod pattern;
 use std::collections::BTreeMap;
 
 use crate::experiment::Measure;
+use crate::statistics::verdict::Better;
+use crate::workload::Prepared;
 
 pub use json::JsonPath;
 pub use pattern::Pattern;
@@ -56,6 +58,15 @@ impl Choice {
             Self::Measure(_) => None,
             Self::Json(path) => Some(format!("json:{}", path.text())),
             Self::Pattern(pattern) => Some(pattern.text().to_owned()),
+        }
+    }
+
+    /// Unit and direction, as far as they are known before the first run; a number found in the output has no unit, and
+    /// its direction is for the user to say. `None`: `workload` has no metric of this name that is known beforehand.
+    pub fn describe(&self, workload: &Prepared) -> Option<(&'static str, Option<Better>)> {
+        match self {
+            Self::Measure(name) => workload.describe(name),
+            Self::Json(_) | Self::Pattern(_) => Some(("", None)),
         }
     }
 
@@ -130,6 +141,16 @@ mod tests {
             assert_eq!(choice.pattern().unwrap(), text);
             assert_eq!(choice.name(), text);
         }
+    }
+
+    #[test]
+    fn directions_are_known_for_names() {
+        let fio = crate::workload::prepare(&["fio".to_owned()]);
+        let of = |text: &str| Choice::parse(text).unwrap().describe(&fio);
+        assert_eq!(of("read/clat_p99.9"), Some(("s", Some(Better::Lower))));
+        assert_eq!(of("my job/iops"), Some(("1/s", Some(Better::Higher))));
+        assert_eq!(of("time"), Some(("s", Some(Better::Lower))));
+        assert_eq!((of("x ([0-9])"), of("nothing")), (Some(("", None)), None));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod fio;
 mod iperf3;
 mod memcaslap;
+mod os_index;
 mod plain;
 mod stress_ng;
 mod sysbench;
@@ -20,10 +21,11 @@ use crate::experiment::Measure;
 use crate::statistics::verdict::Better;
 
 /// All adapters; the first that knows a program has it. The plain one knows every program and comes last.
-static ADAPTERS: [&dyn Adapter; 7] = [
+static ADAPTERS: [&dyn Adapter; 8] = [
     &fio::Fio,
     &iperf3::Iperf3,
     &memcaslap::Memcaslap,
+    &os_index::OsIndex,
     &stress_ng::StressNg,
     &sysbench::Sysbench,
     &wrk::Wrk,
@@ -43,6 +45,11 @@ trait Adapter: Sync {
 
     /// What its metrics are.
     fn kinds(&self) -> &'static [Kind];
+
+    /// What to run in place of the program's name; empty for the program itself.
+    fn stands_for(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Arguments that make the output readable and leave the load alone, put after the program's name. `argv` is what
     /// the user wrote.
@@ -92,15 +99,22 @@ pub struct Prepared {
 pub fn prepare(argv: &[String]) -> Prepared {
     let adapter = argv.first().map_or(&plain::Plain as &dyn Adapter, |program| known(program));
     let added = adapter.additions(argv);
-    let mut argv = argv.to_vec();
-    argv.splice(argv.len().min(1)..argv.len().min(1), added.iter().cloned());
+    let (name, rest) = argv.split_at(argv.len().min(1));
+    let program = match adapter.stands_for() {
+        [] => name.to_vec(),
+        words => words.iter().map(ToString::to_string).collect(),
+    };
+    let argv = [&program, &*added, rest].concat();
     Prepared { argv, added, adapter }
 }
 
 fn known(program: &str) -> &'static dyn Adapter {
     let name = program.rsplit('/').next().unwrap_or(program);
-    let adapters = ADAPTERS.iter().copied();
-    adapters.into_iter().find(|adapter| adapter.programs().contains(&name)).unwrap_or(&plain::Plain)
+    let fits = |adapter: &&'static dyn Adapter| {
+        // A program of the user's own at some path is no other program.
+        adapter.programs().contains(&name) && (adapter.stands_for().is_empty() || name == program)
+    };
+    ADAPTERS.iter().copied().find(fits).unwrap_or(&plain::Plain)
 }
 
 impl Prepared {
@@ -170,6 +184,11 @@ impl std::fmt::Debug for Prepared {
             .field("added", &self.added)
             .finish_non_exhaustive()
     }
+}
+
+/// A count as a number.
+pub(crate) fn count(count: u64) -> f64 {
+    text::real(count)
 }
 
 /// Whether the user already gave one of `options`, as a word of its own or with `=`.

@@ -140,7 +140,17 @@ fn only_what_is_missing_is_added() {
     assert_eq!(argv("stress-ng --cpu 1 -t 1"), "stress-ng --metrics-brief --cpu 1 -t 1");
     assert_eq!(argv("sysbench cpu run"), "sysbench cpu run");
     assert_eq!(argv("echo fio"), "echo fio");
+    assert_eq!(argv("os-index --copies 1"), "/proc/self/exe os-index --json --copies 1");
+    assert_eq!(argv("./os-index --copies 1"), "./os-index --copies 1");
     assert_eq!(argv(""), "");
+}
+
+#[test]
+fn os_index_is_described() {
+    let prepared = prepare(&words("os-index"));
+    for (name, unit, _) in crate::os_index::tests() {
+        assert_eq!(prepared.describe(&format!("2x/{name}")), Some((unit, Some(Better::Higher))));
+    }
 }
 
 #[test]
