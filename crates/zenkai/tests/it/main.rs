@@ -14,6 +14,7 @@ mod guests;
 mod hostile;
 mod killed;
 mod live;
+mod os_index;
 mod profile_commands;
 mod profiles;
 mod real_tuned;
