@@ -99,3 +99,39 @@ fn latency(line: &str) -> Option<(String, f64)> {
     };
     Some((format!("latency_{name}"), text::leading(value)? / 1e3))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What sysbench 1.0.20 reports of `oltp_read_write` on PostgreSQL, shortened.
+    #[test]
+    fn a_database_is_read() {
+        let report = "SQL statistics:
+    queries performed:
+        read:                            1540
+        total:                           2200
+    transactions:                        110    (95.52 per sec.)
+    queries:                             2200   (1910.31 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+
+General statistics:
+    total time:                          1.1499s
+    total number of events:              110
+
+Latency (ms):
+         min:                                    0.00
+         avg:                                   10.44
+         99th percentile:                       16.71
+         sum:                                 1148.77
+";
+        let numbers = Sysbench.read(report.as_bytes(), b"").unwrap();
+        let get = |name: &str| numbers.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+        assert_eq!((get("transactions"), get("queries")), (Some(95.52), Some(1910.31)));
+        assert_eq!((get("ignored_errors"), get("latency_p99")), (Some(0.0), Some(0.01671)));
+        assert!((get("events").unwrap() - 110.0 / 1.1499).abs() < 1e-9);
+        assert!((get("latency_avg").unwrap() - 1.14877 / 110.0).abs() < 1e-9);
+        // Too short for two decimals of a millisecond: not known, and not zero.
+        assert_eq!(get("latency_min"), None);
+    }
+}
