@@ -17,7 +17,7 @@ pub(crate) struct DocsArgs {
 
 const NOTE: &str = "<!-- Written by `cargo xtask docs` from the code; edits here are lost. -->\n";
 
-const COMMANDS: [&[&str]; 18] = [
+const COMMANDS: &[&[&str]] = &[
     &["--help"],
     &["doctor", "--help"],
     &["facts", "--help"],
@@ -35,6 +35,11 @@ const COMMANDS: [&[&str]; 18] = [
     &["profile", "verify", "--help"],
     &["undo", "--help"],
     &["log", "--help"],
+    &["compare", "--help"],
+    &["record", "--help"],
+    &["analyze", "--help"],
+    &["report", "--help"],
+    &["os-index", "--help"],
     &["tuned-adm", "--help"],
 ];
 

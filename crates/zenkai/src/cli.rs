@@ -78,10 +78,9 @@ enum Command {
     /// Put the machine back when an experiment is killed; started by the experiment itself
     #[command(hide = true)]
     Guard,
-    /// tuned's own commands with its texts and exit codes, without its daemon
-    /// Measure what an operating system does all day: a small suite to compare a machine with itself
+    /// Measure what an operating system does all day, to compare a machine with itself
     OsIndex(os_index::Args),
-    /// tuned's own commands, for scripts that use them; those that only look
+    /// tuned's own commands with its texts and exit codes, without its daemon
     TunedAdm(tuned_adm::Args),
 }
 
@@ -89,8 +88,8 @@ impl Command {
     fn changes(&self) -> bool {
         match self {
             Self::Profile(args) => args.changes(),
-            // The guard waits for its turn.
-            Self::Undo(_) | Self::Guard => true,
+            // The guard waits for its turn, and a workload runs while an arm is entered on purpose.
+            Self::Undo(_) | Self::Guard | Self::OsIndex(_) => true,
             _ => false,
         }
     }
@@ -118,8 +117,6 @@ pub fn run(
     };
     // What changes the machine recovers by itself, under the lock that it takes anyway.
     if !cli.command.changes() {
-    // It may be running as the workload of an experiment, whose changes are open on purpose.
-    if !matches!(cli.command, Command::OsIndex(_)) {
         change::recover(err);
     }
     let result = match cli.command {
@@ -140,7 +137,6 @@ pub fn run(
         Command::Guard => guard::run(err),
         Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),
         Command::OsIndex(args) => os_index::run(&args, out, err),
-        Command::TunedAdm(args) => tuned_adm::run(&args, out, err),
     };
     result.unwrap_or_else(|error| error.report(err))
 }

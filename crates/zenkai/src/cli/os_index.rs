@@ -12,7 +12,7 @@ use zenkai_measure::os_index::{self, Bench, MOST_COPIES, Score};
 
 use super::{CommandError, Exit, output};
 
-/// Measure what an operating system does all day: a small suite to compare a machine with itself.
+/// Measure what an operating system does all day, to compare a machine with itself.
 ///
 /// Each test runs with one copy, then with one copy for every CPU that this process may use; a score is the sum over
 /// the copies. The index is the geometric mean of all scores. It has no baseline: only the ratio of two indices of the
