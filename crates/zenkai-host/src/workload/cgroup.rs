@@ -317,6 +317,34 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test that makes a tree to look at")]
+    fn limits_are_not_left() {
+        let root = tempfile::tempdir().unwrap();
+        let own = root.path().join("user/session/scope");
+        std::fs::create_dir_all(&own).unwrap();
+        let names = |own: &Path| {
+            let dirs = within_limits(own, root.path());
+            let names: Vec<_> = dirs.map(|dir| dir.strip_prefix(root.path()).unwrap().to_owned()).collect();
+            names
+        };
+        let all = ["user/session/scope", "user/session", "user", ""];
+        for (file, free, bound) in [
+            ("memory.max", "max\n", "1000\n"),
+            ("cpu.max", "max 100000\n", "95000 100000\n"),
+            ("cpuset.cpus", "\n", "0-3\n"),
+        ] {
+            let path = root.path().join("user/session").join(file);
+            std::fs::write(&path, free).unwrap();
+            assert_eq!(names(&own), all.map(PathBuf::from), "{file}");
+            std::fs::write(&path, bound).unwrap();
+            // Beside us is inside the limit; beside the bounded one is not.
+            assert_eq!(names(&own), all[..2].iter().map(PathBuf::from).collect::<Vec<_>>(), "{file}");
+            std::fs::write(&path, free).unwrap();
+        }
+        assert_eq!(names(root.path()), [PathBuf::new()]);
+    }
+
+    #[test]
     fn a_line_of_io_stat() {
         let io = device_io("8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0").unwrap();
         assert_eq!((io.device.as_str(), io.read_bytes, io.writes), ("8:16", 1_459_200, 353));

@@ -175,9 +175,13 @@ fn no_usage() -> libc::rusage {
 /// Why `program` did not start, for its user.
 fn explain(program: &str, error: &io::Error) -> io::Error {
     let here = program.contains('/');
-    let there = || rustix::fs::statat(CWD, program, AtFlags::empty()).is_ok();
-    let text = match error.kind() {
-        io::ErrorKind::NotFound if here && there() => {
+    // execvp(3) says EACCES also when a directory of PATH is closed to the user and the program is nowhere.
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied if !here && !in_path(program) => io::ErrorKind::NotFound,
+        kind => kind,
+    };
+    let text = match kind {
+        io::ErrorKind::NotFound if here && exists(program) => {
             format!(
                 "{program} cannot be run: the interpreter that its first line names, or its loader, is missing"
             )
@@ -189,7 +193,17 @@ fn explain(program: &str, error: &io::Error) -> io::Error {
         }
         _ => format!("{program} cannot be run: {error}"),
     };
-    io::Error::new(error.kind(), text)
+    io::Error::new(kind, text)
+}
+
+fn exists(path: impl rustix::path::Arg) -> bool {
+    rustix::fs::statat(CWD, path, AtFlags::empty()).is_ok()
+}
+
+/// Whether the user's `PATH`, which is the program's too, leads to something of this name.
+fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| exists(dir.join(program)))
 }
 
 impl Child {
