@@ -75,18 +75,18 @@ pub struct Started<'a> {
 pub struct Ran {
     /// How it ended.
     pub ended: Ended,
-    /// From the moment before `execve` to the end of the first process (CLOCK_MONOTONIC). Forking us and moving to a
-    /// cgroup are not in it.
+    /// From the moment before `execve` to the end of the first process (CLOCK_MONOTONIC). Making the process and moving
+    /// it to a cgroup are not in it.
     pub elapsed: Duration,
     /// CPU time in user mode of the first process and the descendants that were waited for (`wait4`).
     pub user: Duration,
     /// CPU time in the kernel, likewise.
     pub system: Duration,
-    /// The most memory that one of these processes had resident (`ru_maxrss`). Linux counts from the fork on, so that
-    /// it is never less than [`Self::max_rss_floor_bytes`].
+    /// The most memory that one of these processes had resident (`ru_maxrss`). Linux hands over what was resident
+    /// before `execve`, so that it is never less than our own.
     pub max_rss_bytes: u64,
-    /// What the process had resident before `execve`, when it was still our copy. A larger `max_rss_bytes` is the
-    /// workload's own; one that is equal only says that the workload had no more than this.
+    /// Our own, with a margin for how exactly the kernel counts. A larger `max_rss_bytes` is the workload's; any other
+    /// only says that the workload had no more than this.
     pub max_rss_floor_bytes: u64,
     /// The end of its standard output.
     pub stdout: Vec<u8>,
@@ -170,7 +170,7 @@ pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&St
         elapsed: end.saturating_sub(child.start),
         user: reaped.user,
         system: reaped.system,
-        max_rss_bytes: reaped.max_rss_bytes.max(child.floor_bytes),
+        max_rss_bytes: reaped.max_rss_bytes,
         max_rss_floor_bytes: child.floor_bytes,
         output_cut: child.out.cut || child.err.cut,
         stdout: std::mem::take(&mut child.out).kept(),

@@ -293,7 +293,8 @@ fn device_io(line: &str) -> Option<DeviceIo> {
     })
 }
 
-fn read(path: &Path) -> io::Result<String> {
+/// A text file of the kernel.
+pub(super) fn read(path: &Path) -> io::Result<String> {
     let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut text = Vec::new();
     let mut chunk = [0_u8; 4096];

@@ -1,22 +1,32 @@
 //! The first process of a job.
 
 use std::{
-    io::{self, Read},
-    os::{fd::OwnedFd, unix::process::CommandExt},
-    process::{Command, Stdio},
+    ffi::{CString, OsStr, c_char, c_int, c_void},
+    io,
+    os::{
+        fd::{AsRawFd, OwnedFd, RawFd},
+        unix::ffi::{OsStrExt, OsStringExt},
+    },
+    path::Path,
+    ptr,
     time::Duration,
 };
 
 use rustix::{
-    fs::{AtFlags, CWD},
-    io::{Errno, retry_on_intr},
-    process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, set_parent_process_death_signal},
+    fs::{AtFlags, CWD, Mode, OFlags},
+    io::retry_on_intr,
+    process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
 };
 
-use super::{Drain, Ended, Job, cgroup::Cgroup, monotonic};
+use super::{
+    Drain, Ended, Job,
+    cgroup::{self, Cgroup},
+};
 
-/// Nanoseconds of CLOCK_MONOTONIC, KiB resident, and whether the cgroups were joined, eight bytes each.
-const MESSAGE: usize = 24;
+/// Room for `execvpe`, which builds paths and a shell's argument list on the stack (execvp(3)).
+const STACK: usize = 512 * 1024;
+/// The most arguments and variables together; what execvpe puts on the stack for them stays below half of it.
+const WORDS: usize = 30_000;
 
 /// A process that runs the job's program.
 #[derive(Debug)]
@@ -42,101 +52,205 @@ pub(super) struct Reaped {
     pub(super) max_rss_bytes: u64,
 }
 
-/// Starts `job` in `group`. When this returns the program has replaced our copy.
+/// Starts `job` in `group`. When this returns the program has taken the place of our code.
+///
+/// The new process shares our memory until then, as with posix_spawn(3): a copy of our memory would have to be thrown
+/// away by `execve`, which takes milliseconds when we are large, and would count as the workload's time.
 pub(super) fn spawn(job: &Job, group: Option<&Cgroup>) -> io::Result<Child> {
-    let Some((program, arguments)) = job.argv.split_first() else {
+    let Some(program) = job.argv.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
     };
     let (out, out_end) = io::pipe()?;
     let (err, err_end) = io::pipe()?;
-    let (mut told, tell) = io::pipe()?;
-    let mut command = command(program);
-    command.args(arguments).envs(job.environment.iter().map(|(name, value)| (name, value)));
-    command.stdin(Stdio::null()).stdout(out_end).stderr(err_end).process_group(0);
-    before_exec(&mut command, group.map_or_else(|| Ok(Vec::new()), Cgroup::doors)?, tell.into());
-    let mut child = command.spawn().map_err(|error| explain(program, &error))?;
-    // The command holds the writing ends, which would keep the reading ends from ever ending.
-    drop(command);
-    let attached = attach(child.id(), &mut told, out.into(), err.into(), job.output_limit);
+    let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let doors = group.map_or_else(|| Ok(Vec::new()), Cgroup::doors)?;
+    let argv = c_strings(job.argv.iter().map(|word| word.as_bytes().to_vec()))?;
+    let environment = c_strings(variables(&job.environment))?;
+    if argv.len() + environment.len() > WORDS {
+        return Err(io::Error::new(io::ErrorKind::ArgumentListTooLong, "too many arguments and variables"));
+    }
+    let arguments = pointers(&argv);
+    let variables = pointers(&environment);
+    let doors_raw: Vec<RawFd> = doors.iter().map(AsRawFd::as_raw_fd).collect();
+    let mut launch = Launch {
+        argv: arguments.as_ptr(),
+        environment: variables.as_ptr(),
+        doors: &doors_raw,
+        streams: [null.as_raw_fd(), out_end.as_raw_fd(), err_end.as_raw_fd()],
+        start: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+        joined: true,
+        error: 0,
+    };
+    let floor_bytes = floor_bytes();
+    let pid = clone(&mut launch)?;
+    // We hold the writing ends, which would keep the reading ends from ever ending.
+    drop((out_end, err_end));
+    if launch.error != 0 {
+        retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()))?;
+        return Err(explain(program, &io::Error::from_raw_os_error(launch.error)));
+    }
+    let attach = || {
+        Ok(Child {
+            pid,
+            pidfd: pidfd_open(pid, PidfdFlags::empty())?,
+            out: Drain::new(out.into(), job.output_limit)?,
+            err: Drain::new(err.into(), job.output_limit)?,
+            start: super::duration(rustix::time::Timespec {
+                tv_sec: launch.start.tv_sec,
+                tv_nsec: launch.start.tv_nsec,
+            }),
+            floor_bytes,
+            joined: launch.joined,
+        })
+    };
+    let attached = attach();
     if attached.is_err() {
-        child.kill()?;
-        child.wait()?;
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()))?;
     }
     attached
 }
 
-/// Takes what the process told before it became the program.
-fn attach(
-    pid: u32,
-    told: &mut io::PipeReader,
-    out: OwnedFd,
-    err: OwnedFd,
-    limit: usize,
-) -> io::Result<Child> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
-    let mut message = [0; MESSAGE];
-    told.read_exact(&mut message)?;
-    let word = |index: usize| {
-        let bytes = message.get(index * 8..index * 8 + 8).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u64::from_ne_bytes)
-    };
-    Ok(Child {
-        pid,
-        pidfd: pidfd_open(pid, PidfdFlags::empty())?,
-        out: Drain::new(out, limit)?,
-        err: Drain::new(err, limit)?,
-        start: Duration::from_nanos(word(0)),
-        floor_bytes: word(1).saturating_mul(1024),
-        joined: word(2) == 1,
-    })
+fn c_strings(words: impl IntoIterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
+    words.into_iter().map(|word| Ok(CString::new(word)?)).collect()
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where the user's own command is run")]
-fn command(program: &str) -> Command {
-    Command::new(program)
+/// The inherited variables and those of the job, as `NAME=VALUE`; of two with one name the job's.
+fn variables(own: &[(String, String)]) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = std::env::vars_os()
+        .filter(|(name, _)| !own.iter().any(|(own, _)| OsStr::new(own) == name))
+        .map(|(name, value)| [&name.into_vec(), b"=".as_slice(), value.as_bytes()].concat())
+        .collect();
+    all.extend(own.iter().map(|(name, value)| format!("{name}={value}").into_bytes()));
+    all
 }
 
-/// What the copy of us does right before it becomes the program: it enters the cgroups, asks to end when we do, and
-/// tells its clock and its size.
-fn before_exec(command: &mut Command, doors: Vec<OwnedFd>, tell: OwnedFd) {
-    let prepare = move || {
+/// As C wants a list of strings: with a null at the end.
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
+}
+
+/// What the new process needs, and what it tells.
+struct Launch<'a> {
+    argv: *const *const c_char,
+    environment: *const *const c_char,
+    doors: &'a [RawFd],
+    streams: [RawFd; 3],
+    /// CLOCK_MONOTONIC right before `execve`.
+    start: libc::timespec,
+    /// Whether all doors opened.
+    joined: bool,
+    /// Why `execve` failed; 0 when it did not.
+    error: c_int,
+}
+
+/// Runs [`launch`] in a new process and waits until that has become the program or ended.
+fn clone(launch_it: &mut Launch) -> io::Result<Pid> {
+    let mut stack = vec![0_u8; STACK];
+    // Stacks grow downwards on every machine that Linux runs on but one (PA-RISC), from an aligned end.
+    let end = stack.as_mut_ptr_range().end;
+    let end = end.wrapping_sub(end.addr() % 64);
+    // A handler of ours must not run in the other process, which shares our memory.
+    let blocked = set_mask(&all_signals())?;
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: with CLONE_VFORK this thread stands still until the new process has called execve or ended, so that the
+    // stack and what `launch_it` refers to outlive their use, and nobody else touches them meanwhile.
+    #[expect(unsafe_code, reason = "neither std nor rustix can do something between vfork and exec")]
+    let pid = unsafe { libc::clone(launch, end.cast(), flags, ptr::from_mut(launch_it).cast()) };
+    let error = io::Error::last_os_error();
+    set_mask(&blocked)?;
+    Pid::from_raw(pid).filter(|_| pid > 0).ok_or(error)
+}
+
+/// The new process: it enters the cgroups, asks to end when we do, takes its streams, and becomes the program.
+extern "C" fn launch(launch: *mut c_void) -> c_int {
+    // SAFETY: `clone` passes a `Launch` that nobody else uses meanwhile.
+    #[expect(unsafe_code, reason = "clone hands over a raw pointer")]
+    let launch = unsafe { &mut *launch.cast::<Launch>() };
+    for door in launch.doors {
         // "0" stands for the writer (Documentation/admin-guide/cgroup-v2.rst, "Processes").
-        let refused = doors
-            .iter()
-            .filter(|door| {
-                rustix::io::write(
-                    door, b"0
-",
-                )
-                .is_err()
-            })
-            .count();
-        set_parent_process_death_signal(Some(Signal::KILL))?;
-        let size = resident_kib();
-        let mut message = [0; MESSAGE];
-        let start = u64::try_from(monotonic().as_nanos()).unwrap_or(u64::MAX);
-        for (place, word) in message.chunks_exact_mut(8).zip([start, size, u64::from(refused == 0)]) {
-            place.copy_from_slice(&word.to_ne_bytes());
-        }
-        rustix::io::write(&tell, &message)?;
-        Ok(())
-    };
-    // SAFETY: after the fork only system calls are made and only the stack is written: no allocation, no lock, no
-    // panic; the descriptors are owned by the closure, which lives as long as `command`.
-    #[expect(unsafe_code, reason = "there is no other way to do something between fork and exec")]
+        // SAFETY: the buffer is a literal of two bytes.
+        #[expect(unsafe_code, reason = "a descriptor's bare number")]
+        let written = unsafe { libc::write(*door, c"0\n".as_ptr().cast(), 2) };
+        launch.joined &= written == 2;
+    }
+    default_signals();
+    // SAFETY: system calls on this process alone: its table of descriptors and of signal handlers are copies. The
+    // strings and lists are alive, see `clone`. Nothing is allocated and no lock is taken.
+    #[expect(unsafe_code, reason = "between vfork and exec there are only bare system calls")]
+    #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
     unsafe {
-        command.pre_exec(prepare);
+        let ready = libc::setpgid(0, 0) == 0
+            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+            && libc::dup2(launch.streams[0], 0) == 0
+            && libc::dup2(launch.streams[1], 1) == 1
+            && libc::dup2(launch.streams[2], 2) == 2
+            && libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut launch.start) == 0;
+        if ready {
+            libc::execvpe(*launch.argv, launch.argv, launch.environment);
+        }
+        launch.error = *libc::__errno_location();
+        libc::_exit(127)
     }
 }
 
-/// The most that this process has had resident, in KiB: in a fresh copy, what it inherited (`dup_mm` in
-/// kernel/fork.c starts the count there, and `exec_mmap` in fs/exec.c carries it over).
-fn resident_kib() -> u64 {
-    let mut usage = no_usage();
-    // SAFETY: the kernel fills in the live structure and keeps nothing.
-    #[expect(unsafe_code, reason = "neither std nor rustix wraps getrusage")]
-    let failed = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0;
-    if failed { 0 } else { u64::try_from(usage.ru_maxrss).unwrap_or(0) }
+/// The program starts as from a shell: no signal is blocked or has a handler, and SIGPIPE, which Rust programs ignore,
+/// ends it. What else our caller made us ignore (nohup) stays ignored.
+fn default_signals() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: the structure holds a number and masks, for which all bits zero is a value (the default action); the
+        // kernel reads or fills live places. Signals that cannot be caught give an error, which does not matter.
+        #[expect(unsafe_code, reason = "neither std nor rustix sets handlers")]
+        #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let known = libc::sigaction(signal, ptr::null(), &raw mut action) == 0;
+            if known && (action.sa_sigaction != libc::SIG_IGN || signal == libc::SIGPIPE) {
+                let default: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, &raw const default, ptr::null_mut());
+            }
+        }
+    }
+    // SAFETY: the set is filled before it is used.
+    #[expect(unsafe_code, reason = "neither std nor rustix sets masks")]
+    #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+fn all_signals() -> libc::sigset_t {
+    // SAFETY: a set is a mask, for which all bits zero is a value; it is alive while it is filled.
+    #[expect(unsafe_code, reason = "neither std nor rustix has sets of signals")]
+    #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        all
+    }
+}
+
+/// Sets the signals that this thread blocks and gives those it blocked before.
+fn set_mask(mask: &libc::sigset_t) -> io::Result<libc::sigset_t> {
+    let mut before = all_signals();
+    // SAFETY: both sets are alive.
+    #[expect(unsafe_code, reason = "neither std nor rustix sets masks")]
+    let error = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, mask, &raw mut before) };
+    if error == 0 { Ok(before) } else { Err(io::Error::from_raw_os_error(error)) }
+}
+
+/// Up to what size a process's `ru_maxrss` may be ours: `exec_mmap` in fs/exec.c hands over the most that the memory
+/// before `execve` had resident, and that is our memory. The kernel counts in batches on each CPU (include/linux/mm.h:
+/// `get_mm_counter`), hence the margin. (Our own `ru_maxrss` would be that of whoever started us, in the same way.)
+fn floor_bytes() -> u64 {
+    const MARGIN: u64 = 1024 * 1024;
+    let status = cgroup::read(Path::new("/proc/self/status")).unwrap_or_default();
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let ours = kib.unwrap_or(u64::MAX).saturating_mul(1024);
+    ours.saturating_add(ours / 8).saturating_add(MARGIN)
 }
 
 /// Makes a copy of this process that ends at once, and waits for it: how long the kernel takes for that is one of the
@@ -158,7 +272,7 @@ pub fn fork_and_wait() -> io::Result<()> {
         }
         pid => {
             let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or_else(io::Error::last_os_error)?;
-            retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()))?;
+            retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()))?;
             Ok(())
         }
     }

@@ -40,6 +40,9 @@ fn time_and_memory_are_the_workloads() {
     if ran.ended == Ended::Exited(0) {
         assert!(ran.max_rss_bytes > 100_000_000, "{}", ran.max_rss_bytes);
         assert!(ran.max_rss_floor_bytes < ran.max_rss_bytes && ran.max_rss_floor_bytes > 0);
+        // Smaller than we are: what the kernel tells is ours.
+        let small = self::ran(&job(&["true"]));
+        assert!(small.max_rss_bytes <= small.max_rss_floor_bytes, "{small:?}");
         assert!(ran.user + ran.system <= ran.elapsed * 2 && !ran.user.is_zero());
     }
 }
@@ -101,6 +104,26 @@ fn leftovers_do_not_hold_us_and_do_not_stay() {
 fn state(pid: &[u8]) -> String {
     std::fs::read_to_string(format!("/proc/{}/stat", std::str::from_utf8(pid).unwrap().trim()))
         .unwrap_or_else(|_| ") Z ".to_owned())
+}
+
+#[test]
+fn it_starts_as_from_a_shell() {
+    let text = ran(&job(&["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"])).stdout;
+    let text = String::from_utf8(text).unwrap();
+    let mask = |name: &str| {
+        let hex = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(hex.trim(), 16).unwrap()
+    };
+    // Rust programs ignore SIGPIPE, number 13, and whoever started us may ignore others.
+    assert_eq!((mask("SigBlk:"), mask("SigIgn:") & 1 << 12), (0, 0));
+    let mut job = job(&["sh", "-c", "echo $PATH; echo; cut -d ' ' -f 5 /proc/$$/stat; echo $$"]);
+    job.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
+    let text = String::from_utf8(ran(&job).stdout).unwrap();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert_eq!(lines[0], "/usr/bin:/bin");
+    assert_eq!(lines[2], lines[3], "a process group of its own");
+    let nul = Job { argv: vec!["echo".into(), "a\0b".into()], ..job };
+    assert_eq!(run(&nul, None, &mut |_| ()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
 
 #[test]
