@@ -7,7 +7,7 @@ use serde_json::Value;
 use zenkai_lab::{Job, Machine, Outcome, machine_or_skip};
 
 /// The static release binary; `cargo xtask test` names it.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let named = std::env::var_os("ZENKAI_BIN").map(PathBuf::from);
     if named.is_none() {
         eprintln!("SKIPPED: ZENKAI_BIN names no release binary; `cargo xtask test` does");

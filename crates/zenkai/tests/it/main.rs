@@ -10,6 +10,7 @@ mod difference;
 mod experiments;
 mod fixes;
 mod golden;
+mod guest_profiles;
 mod guests;
 mod hostile;
 mod killed;
@@ -46,7 +47,7 @@ fn no_test_file_is_forgotten() {
     let source = include_str!("main.rs");
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
-        let stem = name.strip_suffix(".rs").unwrap_or(&name);
+        let Some(stem) = name.strip_suffix(".rs") else { continue };
         assert!(stem == "main" || source.contains(&format!("mod {stem};")), "{name} is in no list");
     }
 }
