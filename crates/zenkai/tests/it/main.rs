@@ -11,6 +11,8 @@ mod experiments;
 mod fixes;
 mod golden;
 mod guest_profiles;
+mod guest_reboot;
+mod guest_tuned;
 mod guests;
 mod hostile;
 mod killed;

@@ -51,6 +51,12 @@ const INTENDED: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// The start of the path in the list of what differs on purpose, if this difference is in it.
+pub(crate) fn intended(profile: &str, path: &str) -> Option<&'static str> {
+    let entry = INTENDED.iter().find(|(name, start, _)| profile.starts_with(name) && path.starts_with(start));
+    entry.map(|(_, start, _)| *start)
+}
+
 /// Lays tuned's files over the system's; the bench of xtask does the same.
 const NAMESPACE: &str = include_str!("../../../../xtask/src/beside_tuned.sh");
 
@@ -188,12 +194,9 @@ fn every_stock_profile_ends_as_with_the_real_tuned() {
         }
         before.0.put_back();
         for (path, (theirs, ours)) in theirs.differences(&ours) {
-            match INTENDED
-                .iter()
-                .find(|(name, start, _)| profile.starts_with(name) && path.starts_with(start))
-            {
-                Some((_, start, _)) => {
-                    used.insert(*start);
+            match intended(profile, &path) {
+                Some(start) => {
+                    used.insert(start);
                 }
                 None => wrong.push(format!("{profile}: {path} is {ours:?}, with tuned {theirs:?}")),
             }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Below these, every file that root may write and read is watched.
-const KERNEL: [&str; 9] = [
+pub(crate) const KERNEL: [&str; 9] = [
     "/proc/sys",
     "/proc/irq",
     "/sys/block",
@@ -22,10 +22,11 @@ const KERNEL: [&str; 9] = [
 ];
 
 /// Below these, every file is watched; tuned's own notes on which profile is active, in `/etc/tuned`, are no setting.
-const FILES: [&str; 5] = ["/etc/modprobe.d", "/etc/sysctl.d", "/etc/systemd", "/etc/default", "/boot/grub"];
+pub(crate) const FILES: [&str; 5] =
+    ["/etc/modprobe.d", "/etc/sysctl.d", "/etc/systemd", "/etc/default", "/boot/grub"];
 
 /// Files that change by themselves, or whose reading or writing is an act rather than a value.
-const RESTLESS: [&str; 8] = [
+pub(crate) const RESTLESS: [&str; 8] = [
     "/proc/sys/kernel/random/",
     "/proc/sys/kernel/ns_last_pid",
     "/proc/sys/fs/binfmt_misc/",
@@ -37,7 +38,7 @@ const RESTLESS: [&str; 8] = [
 ];
 
 /// A longer file is no setting.
-const LONGEST: usize = 65_536;
+pub(crate) const LONGEST: usize = 65_536;
 
 /// The content of every watched file, by path.
 #[derive(Clone, Debug, PartialEq, Eq)]
