@@ -146,6 +146,29 @@ fn under_xen() {
     come_and_go("xen", &some(&["network-latency", "xen-dom0"]), &turned);
 }
 
+/// The hypervisor's own numbers, as `xenpm` shows them before, during and after a profile that sets all of them.
+#[test]
+fn all_that_xen_lets_us_set() {
+    let (Some(program), Some(guest)) = (program(), machine_or_skip("xen")) else { return };
+    let script = r#"mkdir -p /etc/tuned/hyper
+        printf '[xen]\ngovernor=powersave\nmin_frequency=1600000\nmax_cstate=0\n' > /etc/tuned/hyper/tuned.conf
+        show() {
+            xenpm get-cpufreq-para | sed -n 's/^current_governor *: //p; s/^scaling freq.*min \(.[0-9]*.\).*/\1/p' | sort -u
+            xenpm get-cpuidle-states | sed -n 's/^Max possible C-state: //p'
+        }
+        for command in 'apply hyper' verify off; do show; zenkai profile $command > /dev/null; echo "exit $?"; done
+        show"#;
+    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let (before, during) = ("[800000] ondemand C1", "[1600000] powersave C0");
+    let expected = [before, during, during, before].join(" exit 0 ");
+    assert_eq!(
+        outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" "),
+        expected,
+        "{}",
+        outcome.stderr
+    );
+}
+
 fn some(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
