@@ -256,3 +256,64 @@ fn order(difference: &Difference) -> (Suspicion, std::cmp::Reverse<Impact>) {
         .unwrap_or(Impact::Large);
     (difference.suspicion, std::cmp::Reverse(impact))
 }
+
+#[cfg(test)]
+mod tests {
+    use zenkai_host::FakeHost;
+
+    use super::*;
+    use crate::{Context, Policy, Selection, diagnose};
+
+    /// What differs between two small machines, as path, subject, first and second value.
+    fn between(a: &[(&str, &str)], b: &[(&str, &str)]) -> Vec<[String; 4]> {
+        let look = |files: &[(&str, &str)]| {
+            let facts = zenkai_facts::observe(&FakeHost::new(files));
+            let diagnosis = diagnose(&facts, Context::default(), &Policy::default(), &Selection::default());
+            (facts, diagnosis)
+        };
+        let (left, right) = (look(a), look(b));
+        let holds = |_: &str| true;
+        let of = |name| {
+            let (facts, diagnosis) = if name == "a" { &left } else { &right };
+            Side { name, facts, diagnosis, sysctls: BTreeMap::new(), holds: &holds }
+        };
+        let shown =
+            |reading: &Reading| reading.value.clone().or(reading.unavailable.clone()).unwrap_or_default();
+        let comparison = compare(&of("a"), &of("b")).unwrap();
+        let all = comparison.differences.iter().flat_map(|one| std::iter::once(one).chain(&one.facts));
+        all.filter(|one| !one.path.is_empty())
+            .map(|one| [one.path.clone(), one.subject.clone(), shown(&one.a), shown(&one.b)])
+            .collect()
+    }
+
+    fn borrowed(files: &[(String, String)]) -> Vec<(&str, &str)> {
+        files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect()
+    }
+
+    const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
+
+    #[test]
+    fn equal_differences_of_many_cpus_are_one() {
+        let machine = |governor: &str| -> Vec<(String, String)> {
+            let policy = |cpu: u32| {
+                [("affected_cpus", cpu.to_string()), ("scaling_governor", governor.to_owned())]
+                    .map(|(file, text)| (format!("{POLICIES}/policy{cpu}/{file}"), format!("{text}\n")))
+            };
+            (0..32).flat_map(policy).collect()
+        };
+        let (a, b) = (machine("powersave"), machine("performance"));
+        let found = between(&borrowed(&a), &borrowed(&b));
+        let governor = ["cpu.frequency.policies.*.governor", "CPUs 0-31", "powersave", "performance"];
+        assert!(found.iter().any(|one| one == &governor), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_absent_differs_and_what_may_not_be_read_does_not() {
+        let a = [("/proc/sys/vm/swappiness", "60\n"), ("/proc/sys/vm/page-cluster", "3\n")];
+        let b = [("/proc/sys/vm/page-cluster", "3\n")];
+        let found = between(&a, &b);
+        assert_eq!(found, [["memory.settings.swappiness", "", "60", "absent"]]);
+        let moments = between(&[("/proc/uptime", "5.0 1.0\n")], &[("/proc/uptime", "900.0 1.0\n")]);
+        assert!(moments.is_empty(), "{moments:?}");
+    }
+}
