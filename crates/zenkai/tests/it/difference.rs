@@ -293,3 +293,34 @@ fn now_does_not_differ_from_now() {
         assert_eq!(called.exit, Exit::Fine, "{a}: {}{}", called.out, called.err);
     }
 }
+
+#[test]
+fn values_no_kernel_would_give_do_no_harm() {
+    let dir = tempfile::tempdir().unwrap();
+    for (number, with) in
+        ["18446744073709551615", "", "0-65535", "\u{1b}[2J\u{202e}", "[main]"].iter().enumerate()
+    {
+        let plain = host(["plain", "nic", "storage", "hwp", "numa"][number]);
+        let text = std::fs::read_to_string(&plain).unwrap();
+        let spoilt: String = text
+            .lines()
+            .enumerate()
+            .map(|(line, text)| match text.split_once(" = ") {
+                Some((head, _)) if head.starts_with("read ") && line % 3 == number % 3 => {
+                    format!("{head} = {with}\n")
+                }
+                _ => format!("{text}\n"),
+            })
+            .collect();
+        let spoilt = written(dir.path(), "spoilt.capture", &spoilt);
+        for args in [["diff", &plain, &spoilt, "--all"], ["diff", &spoilt, &plain, "--json"]] {
+            let called = zenkai(&args);
+            assert_eq!(called.exit, Exit::Findings, "{}", called.err);
+            assert!(!called.out.contains('\u{1b}') && !called.out.contains('\u{202e}'), "{args:?}");
+        }
+        let called = zenkai(&["settings", "--from", &spoilt, "--to", &plain]);
+        assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+        assert!(called.out.chars().all(|letter| letter == '\n' || !letter.is_control()), "{}", called.out);
+        assert_eq!(called.out.matches("[main]").count(), 1, "{}", called.out);
+    }
+}
