@@ -124,10 +124,14 @@ impl<'r> Walk<'r> {
         (self.compared, gaps.collect(), self.raw)
     }
 
-    fn skipped(&self) -> bool {
-        rules::among(rules::VOLATILE, &self.pattern)
-            || rules::among(rules::IDENTITY, &self.pattern)
-            || (self.foreign && rules::among(rules::MAKER, &self.pattern))
+    /// Whether this step is left out. What it lies in was asked before, unless the step has several parts, as names of
+    /// sysctls do.
+    fn skipped(&self, step: &str) -> bool {
+        let among = |table: &[&str]| {
+            table.contains(&self.pattern.as_str())
+                || (step.contains('.') && rules::among(table, &self.pattern))
+        };
+        among(rules::VOLATILE) || among(rules::IDENTITY) || (self.foreign && among(rules::MAKER))
     }
 
     /// Goes one step down for as long as `work` lasts. `shown` stands in the path, `*` in the pattern for an element.
@@ -138,7 +142,7 @@ impl<'r> Walk<'r> {
         }
         self.pattern.push_str(name);
         self.path.push(shown.to_owned());
-        if !self.skipped() {
+        if !self.skipped(name) {
             work(self);
         }
         self.pattern.truncate(length);
@@ -279,8 +283,7 @@ impl<'r> Walk<'r> {
         if self.pattern == "kernel.command_line" {
             return self.arguments(a, b, left, right);
         }
-        let rule = rules::find(rules::LISTS, &self.pattern)
-            .filter(|_| rules::LISTS.iter().any(|(path, _)| *path == self.pattern));
+        let rule = rules::LISTS.iter().find(|(path, _)| *path == self.pattern).map(|(_, rule)| *rule);
         let plain = |items: &[Node]| items.iter().all(|item| matches!(item, Node::Scalar(_)));
         match rule {
             Some(Elements::Groups) => self.groups(a, b, left, right),
