@@ -4,6 +4,7 @@
 
 pub mod experiment;
 pub mod explain;
+pub mod formats;
 pub mod metric;
 pub mod os_index;
 pub mod sampler;

@@ -117,7 +117,7 @@ impl Recipe {
         trial.exit_code = Some(0);
         trial.metrics = numbers(time, share);
         trial.channels = BTreeMap::from([
-            ("cpu.clock".to_owned(), clock),
+            ("clock.mean".to_owned(), clock),
             ("cpu.usr".to_owned(), 100.0 * share),
             ("context.switches".to_owned(), 1_000.0 * (1.0 + 0.2 * noise.next().abs())),
             ("cpu.steal".to_owned(), 0.0),

@@ -41,13 +41,8 @@ pub struct Split {
     pub terms: Vec<Term>,
 }
 
-/// Names under which a quantity may be recorded, the best first.
-type Names = &'static [&'static str];
-const CLOCK: Names = &["cpu.clock", "clock", "cpu.freq", "cpu_clock_hz", "clock.busy"];
-const INSTRUCTIONS: Names = &["cpu.instructions", "instructions"];
-const CYCLES: Names = &["cpu.cycles", "cycles"];
-const REQUESTS: Names = &["block.ios", "block.requests", "disk.ios"];
-const LATENCY: Names = &["block.await", "block.latency", "disk.await"];
+const INSTRUCTIONS: &str = "perf.instructions";
+const CYCLES: &str = "perf.cycles";
 
 /// The workload must keep at least this many CPUs busy for its time to be CPU time.
 const BUSY: f64 = 0.5;
@@ -57,15 +52,26 @@ pub(super) fn splits(pairing: &Pairing) -> Vec<Split> {
     [cpu(pairing), io(pairing)].into_iter().flatten().collect()
 }
 
-fn found(pairing: &Pairing, names: Names) -> Option<&'static str> {
-    let everywhere = |name: &&&str| {
-        pairing.trials.iter().filter(|trial| trial.value.is_some()).all(|trial| log(trial, name).is_some())
-    };
-    names.iter().find(everywhere).copied()
+/// Whether every trial that gave a number gave this quantity.
+fn everywhere(pairing: &Pairing, of: impl Fn(&Trial) -> Option<f64>) -> bool {
+    pairing.trials.iter().filter(|trial| trial.value.is_some()).all(|trial| of(trial).is_some())
 }
 
 fn log(trial: &Trial, channel: &str) -> Option<f64> {
     trial.channels.get(channel).copied().filter(|value| *value > 0.0 && value.is_finite()).map(libm::log)
+}
+
+/// The channel that is the clock of the machine, if there is one; else the clock is the mean of those of the CPUs.
+const CLOCK: &str = "clock.mean";
+
+/// The clock as a logarithm.
+fn clock(trial: &Trial) -> Option<f64> {
+    let of_cpus = trial.channels.iter().filter(|(name, _)| {
+        let number = name.strip_prefix("clock.cpu");
+        number.is_some_and(|number| number.chars().all(|letter| letter.is_ascii_digit()))
+    });
+    let (sum, count) = of_cpus.fold((0.0, 0.0), |(sum, count), (_, clock)| (sum + clock, count + 1.0));
+    log(trial, CLOCK).or_else(|| (sum > 0.0 && sum.is_finite()).then(|| libm::log(sum / count)))
 }
 
 /// CPUs that the workload itself kept busy, as a logarithm.
@@ -78,19 +84,19 @@ fn busy(trial: &Trial) -> Option<f64> {
 /// A factor before it is estimated: its logarithm in every trial, signed so that larger is worse.
 struct Factor {
     name: &'static str,
-    channel: Option<&'static str>,
+    channel: Option<String>,
     y: Vec<Option<f64>>,
 }
 
 fn factor(
     pairing: &Pairing,
     name: &'static str,
-    channel: Option<&'static str>,
+    channel: Option<&str>,
     of: impl Fn(&Trial, f64) -> Option<f64>,
 ) -> Factor {
     let outcomes = pairing.series.outcomes().iter();
     let y = outcomes.zip(&pairing.trials).map(|(y, trial)| of(trial, (*y)?)).collect();
-    Factor { name, channel, y }
+    Factor { name, channel: channel.map(str::to_owned), y }
 }
 
 fn cpu(pairing: &Pairing) -> Option<Split> {
@@ -103,36 +109,32 @@ fn cpu(pairing: &Pairing) -> Option<Split> {
         return None;
     }
     let share = factor(pairing, "CPU share", None, |trial, _| Some(-busy(trial)?));
-    let clock = found(pairing, CLOCK);
-    let counters = found(pairing, INSTRUCTIONS).zip(found(pairing, CYCLES));
-    let (identity, factors) = match (clock, counters) {
-        (Some(clock), Some((instructions, cycles))) => (
+    let has_clock = everywhere(pairing, clock);
+    let counters = [INSTRUCTIONS, CYCLES].iter().all(|name| everywhere(pairing, |trial| log(trial, name)));
+    let of_clock = factor(pairing, "clock", Some(CLOCK), |trial, _| Some(-clock(trial)?));
+    let (identity, factors) = match (has_clock, counters) {
+        (true, true) => (
             "time = instructions × cycles per instruction ÷ clock ÷ CPUs used",
             vec![
-                factor(pairing, "instructions", Some(instructions), |trial, y| {
-                    Some(
-                        y + log(trial, instructions)? + busy(trial)? + log(trial, clock)?
-                            - log(trial, cycles)?,
-                    )
+                factor(pairing, "instructions", Some(INSTRUCTIONS), |trial, y| {
+                    Some(y + log(trial, INSTRUCTIONS)? + busy(trial)? + clock(trial)? - log(trial, CYCLES)?)
                 }),
                 factor(pairing, "cycles per instruction", None, |trial, _| {
-                    Some(log(trial, cycles)? - log(trial, instructions)?)
+                    Some(log(trial, CYCLES)? - log(trial, INSTRUCTIONS)?)
                 }),
-                factor(pairing, "clock", Some(clock), |trial, _| Some(-log(trial, clock)?)),
+                of_clock,
                 share,
             ],
         ),
-        (Some(clock), None) => (
+        (true, false) => (
             "time = CPU cycles needed ÷ clock ÷ CPUs used",
             vec![
-                factor(pairing, "cycles needed", None, |trial, y| {
-                    Some(y + log(trial, clock)? + busy(trial)?)
-                }),
-                factor(pairing, "clock", Some(clock), |trial, _| Some(-log(trial, clock)?)),
+                factor(pairing, "cycles needed", None, |trial, y| Some(y + clock(trial)? + busy(trial)?)),
+                of_clock,
                 share,
             ],
         ),
-        (None, _) => (
+        (false, _) => (
             "time = CPU time needed ÷ CPUs used",
             vec![factor(pairing, "CPU time needed", None, |trial, y| Some(y + busy(trial)?)), share],
         ),
@@ -141,14 +143,43 @@ fn cpu(pairing: &Pairing) -> Option<Split> {
 }
 
 fn io(pairing: &Pairing) -> Option<Split> {
-    let (requests, latency) = (found(pairing, REQUESTS)?, found(pairing, LATENCY)?);
+    let disk = busiest(pairing)?;
+    let queue = format!("block.{disk}.queue");
+    let rate = |trial: &Trial| requests(trial, &disk).map(libm::log);
+    if !everywhere(pairing, |trial| Some(rate(trial)? + log(trial, &queue)?)) {
+        return None;
+    }
     // Little's law: requests under way = requests a second × latency.
     let factors = vec![
-        factor(pairing, "requests needed", Some(requests), |trial, y| Some(y + log(trial, requests)?)),
-        factor(pairing, "latency", Some(latency), |trial, _| log(trial, latency)),
-        factor(pairing, "queue depth", None, |trial, _| Some(-log(trial, requests)? - log(trial, latency)?)),
+        factor(pairing, "requests needed", None, |trial, y| Some(y + rate(trial)?)),
+        factor(pairing, "latency", None, |trial, _| Some(log(trial, &queue)? - rate(trial)?)),
+        factor(pairing, "queue depth", Some(&queue), |trial, _| Some(-log(trial, &queue)?)),
     ];
     split(pairing, "io", "time = requests × latency ÷ requests under way", factors)
+}
+
+/// Requests a second of a disk.
+fn requests(trial: &Trial, disk: &str) -> Option<f64> {
+    let of = |kind: &str| trial.channels.get(&format!("block.{disk}.{kind}")).copied();
+    Some(of("reads").unwrap_or(0.0) + of("writes").unwrap_or(0.0))
+        .filter(|rate| *rate > 0.0 && rate.is_finite())
+}
+
+/// Below this many requests a second no disk decides how long a workload takes.
+const BUSY_DISK: f64 = 20.0;
+
+/// The disk that had the most requests over all trials.
+fn busiest(pairing: &Pairing) -> Option<String> {
+    let disk = |name: &String| Some(name.strip_prefix("block.")?.strip_suffix(".queue")?.to_owned());
+    let disks: std::collections::BTreeSet<String> =
+        pairing.trials.iter().flat_map(|trial| trial.channels.keys()).filter_map(disk).collect();
+    let total =
+        |disk: &String| -> f64 { pairing.trials.iter().filter_map(|trial| requests(trial, disk)).sum() };
+    let busiest =
+        disks.into_iter().map(|disk| (total(&disk), disk)).max_by(|left, right| left.0.total_cmp(&right.0));
+    busiest
+        .filter(|(total, _)| *total >= BUSY_DISK * crate::statistics::real(pairing.trials.len()))
+        .map(|(_, disk)| disk)
 }
 
 fn split(pairing: &Pairing, of: &'static str, identity: &'static str, factors: Vec<Factor>) -> Option<Split> {
@@ -162,7 +193,7 @@ fn split(pairing: &Pairing, of: &'static str, identity: &'static str, factors: V
         let interval = test.interval(estimate, 0.05, &[(0.0, p)]);
         terms.push(Term {
             name: name.to_owned(),
-            channel: channel.map(str::to_owned),
+            channel,
             theta: estimate,
             interval: [interval.low, interval.high],
             p: Some(p),

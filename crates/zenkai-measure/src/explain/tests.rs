@@ -28,7 +28,7 @@ fn a_faster_clock_is_named() {
     assert!(term(&explanation, "cycles needed").share.unwrap().abs() < 0.15, "{split:?}");
     assert_eq!(
         (explanation.channels[0].name.as_str(), explanation.channels[0].role),
-        ("cpu.clock", Role::Explains)
+        ("clock.mean", Role::Explains)
     );
     assert!((explanation.channels[0].percent.unwrap() - 8.7).abs() < 0.5, "{:?}", explanation.channels[0]);
     assert!(explanation.sentences[0].contains("clock explains"), "{:?}", explanation.sentences);
@@ -39,7 +39,7 @@ fn less_work_is_not_called_a_faster_clock() {
     let explanation = explained(&Recipe { by_clock: false, ..Recipe::default() });
     assert!((term(&explanation, "cycles needed").share.unwrap() - 1.0).abs() < 0.15);
     assert!(term(&explanation, "clock").share.unwrap().abs() < 0.15);
-    let clock = explanation.channels.iter().find(|channel| channel.name == "cpu.clock").unwrap();
+    let clock = explanation.channels.iter().find(|channel| channel.name == "clock.mean").unwrap();
     assert_ne!(clock.role, Role::Explains);
 }
 
@@ -62,12 +62,12 @@ fn what_is_missing_is_said() {
     let mut trials = recipe.trials(&plan);
     for trial in trials.iter_mut().skip(4) {
         trial.channels.remove("idle.000");
-        trial.channels.remove("cpu.clock");
+        trial.channels.remove("clock.mean");
     }
     let found = analyze(&plan, &trials).unwrap();
     let explanation = explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap();
     let names: Vec<&str> = explanation.missing.iter().map(|missing| missing.name.as_str()).collect();
-    assert_eq!(names, ["cpu.clock", "idle.000"]);
+    assert_eq!(names, ["clock.mean", "idle.000"]);
     let reason = &explanation.missing[0].reason;
     assert!(reason.contains("only in 2 of 6 trials"), "{reason}");
     assert_eq!(explanation.splits[0].identity, "time = CPU time needed ÷ CPUs used");
@@ -83,7 +83,7 @@ fn channels_of_failed_trials_are_not_their_worst() {
     }
     let found = analyze(&plan, &trials).unwrap();
     let explanation = explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap();
-    let clock = explanation.channels.iter().find(|channel| channel.name == "cpu.clock").unwrap();
+    let clock = explanation.channels.iter().find(|channel| channel.name == "clock.mean").unwrap();
     assert!(clock.percent.unwrap().abs() < 0.5, "{clock:?}");
 }
 
@@ -107,4 +107,23 @@ fn nothing_yet_is_no_panic() {
         assert_eq!(found[0].judgement.verdict, Verdict::Undecided);
         assert_eq!(explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap().pairs, pairs);
     }
+}
+
+#[test]
+fn a_slower_disk_is_named() {
+    let recipe = Recipe { fixed: true, by_clock: false, effect: 0.2, ..Recipe::default() };
+    let plan = recipe.plan();
+    let mut trials = recipe.trials(&plan);
+    for trial in &mut trials {
+        // 10 000 requests in each trial, two under way: what takes longer is the latency.
+        let rate = 10_000.0 / trial.elapsed_s;
+        trial.channels.insert("block.vda.reads".into(), rate * 0.75);
+        trial.channels.insert("block.vda.writes".into(), rate * 0.25);
+        trial.channels.insert("block.vda.queue".into(), 2.0);
+    }
+    let found = analyze(&plan, &trials).unwrap();
+    let explanation = explain(&plan, &trials, &found[0], &BTreeMap::new()).unwrap();
+    let io = explanation.splits.iter().find(|split| split.of == "io").unwrap();
+    assert_eq!(io.terms[0].name, "latency");
+    assert!((io.terms[0].share.unwrap() - 1.0).abs() < 0.05, "{io:?}");
 }

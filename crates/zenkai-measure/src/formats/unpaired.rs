@@ -1,0 +1,122 @@
+//! What unordered numbers look like. No verdict.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{Imported, Run};
+use crate::statistics::verdict::Better;
+use crate::statistics::{median, rank, real};
+
+/// An arm and its runs.
+type OfArm<'a> = (&'a str, Vec<&'a Run>);
+
+/// Two arms of a file, side by side.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unpaired {
+    /// What was measured.
+    pub benchmark: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better, where the file tells.
+    pub better: Option<Better>,
+    /// The first arm.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// Runs of each that gave a number.
+    pub runs: [usize; 2],
+    /// Runs of each that failed.
+    pub failed: [usize; 2],
+    /// Median of each.
+    pub median: [Option<f64>; 2],
+    /// Change in per cent: the median of all ratios B to A (Hodges and Lehmann); `None` where values are not positive.
+    pub percent: Option<f64>,
+    /// Two-sided p-value of Mann and Whitney's test. It takes the runs for independent, which nobody knows here.
+    pub p: f64,
+}
+
+impl Imported {
+    /// Every arm beside the first one of the same benchmark and metric.
+    pub fn compare(&self) -> Vec<Unpaired> {
+        let mut order: Vec<(&str, &str)> = Vec::new();
+        let mut groups: BTreeMap<(&str, &str), Vec<OfArm>> = BTreeMap::new();
+        for run in &self.runs {
+            let key = (run.benchmark.as_str(), run.metric.as_str());
+            let arms = groups.entry(key).or_insert_with(|| {
+                order.push(key);
+                Vec::new()
+            });
+            match arms.iter_mut().find(|(arm, _)| *arm == run.arm) {
+                Some((_, runs)) => runs.push(run),
+                None => arms.push((&run.arm, vec![run])),
+            }
+        }
+        let of_group = |key: &(&str, &str)| {
+            let arms = groups.get(key).map_or(&[][..], Vec::as_slice);
+            let wanted = arms.iter().find(|(arm, _)| Some(*arm) == self.first.as_deref());
+            let first = wanted.or(arms.first());
+            let others = arms.iter().filter(|(arm, _)| first.is_none_or(|(first, _)| arm != first));
+            others.filter_map(|other| Some(beside(first?, other))).collect::<Vec<Unpaired>>()
+        };
+        order.iter().flat_map(of_group).collect()
+    }
+}
+
+fn beside((a, of_a): &OfArm, (b, of_b): &OfArm) -> Unpaired {
+    let good = |runs: &[&Run]| -> Vec<f64> {
+        runs.iter().filter_map(|run| run.value).filter(|value| value.is_finite()).collect()
+    };
+    let (left, right) = (good(of_a), good(of_b));
+    let first = of_a.first().or(of_b.first());
+    Unpaired {
+        benchmark: first.map(|run| run.benchmark.clone()).unwrap_or_default(),
+        metric: first.map(|run| run.metric.clone()).unwrap_or_default(),
+        unit: first.map(|run| run.unit.clone()).unwrap_or_default(),
+        better: first.and_then(|run| run.better),
+        a: (*a).to_owned(),
+        b: (*b).to_owned(),
+        runs: [left.len(), right.len()],
+        failed: [of_a.len() - left.len(), of_b.len() - right.len()],
+        median: [median(&mut left.clone()), median(&mut right.clone())],
+        percent: ratio(&left, &right),
+        p: mann_whitney(&left, &right),
+    }
+}
+
+/// More pairs than this are thinned out evenly.
+const MOST_PAIRS: usize = 1_000_000;
+
+fn ratio(left: &[f64], right: &[f64]) -> Option<f64> {
+    if left.iter().chain(right).any(|value| *value <= 0.0) {
+        return None;
+    }
+    let step = (left.len() * right.len() / MOST_PAIRS).max(1);
+    let pairs = left.iter().flat_map(|a| right.iter().map(move |b| libm::log(b / a)));
+    let mut logs: Vec<f64> = pairs.step_by(step).collect();
+    Some(100.0 * libm::expm1(median(&mut logs)?))
+}
+
+/// Mann and Whitney's test by its normal approximation with ties (Lehmann, "Nonparametrics", 1975).
+fn mann_whitney(left: &[f64], right: &[f64]) -> f64 {
+    let all: Vec<Option<f64>> = left.iter().chain(right).map(|value| Some(*value)).collect();
+    let count = real(all.len());
+    if left.is_empty() || right.is_empty() {
+        return 1.0;
+    }
+    let scores: Vec<f64> = rank::scores(&all)
+        .into_iter()
+        .map(|score| f64::from(i32::try_from(score).unwrap_or(i32::MAX)))
+        .collect();
+    let sum: f64 = scores.iter().skip(left.len()).sum();
+    let squares: f64 = scores.iter().map(|score| score * score).sum();
+    let variance = real(left.len()) * real(right.len()) / (count * (count - 1.0)) * squares;
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    // Scores go in steps of two; half a step of continuity.
+    let z = (sum.abs() - 1.0).max(0.0) / variance.sqrt();
+    libm::erfc(z / std::f64::consts::SQRT_2)
+}
