@@ -10,6 +10,7 @@ mod experiment;
 mod explain;
 mod facts;
 mod fix;
+mod imported;
 mod json;
 mod plan;
 mod probe;
@@ -27,6 +28,7 @@ pub use experiment::{
 pub use explain::{check_list, explain};
 pub use facts::facts;
 pub use fix::{FixNote, FixOutcome, fix_json, fix_notes};
+pub use imported::{imported, imported_json};
 pub use json::{checks_json, doctor_json, json_text};
 pub use plan::{Verdict, plan, plan_json, verify, verify_json};
 pub use profile::{profile, profile_json, profile_list, profile_list_json};

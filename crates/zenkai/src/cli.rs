@@ -12,6 +12,7 @@ mod experiment;
 mod explain;
 mod facts;
 mod fix;
+mod formats;
 mod guard;
 mod history;
 mod host;
@@ -69,6 +70,10 @@ enum Command {
     Report(report::Args),
     /// Record what the machine does, while a command runs or for some time
     Record(record::Args),
+    /// Write a stored experiment for another program: benchstat, hyperfine's, pyperf's, R
+    Export(formats::ExportArgs),
+    /// Look at another program's results; information, never proof
+    Import(formats::ImportArgs),
     /// Undo what zenkai changed
     Undo(history::UndoArgs),
     /// List what zenkai changed, newest first
@@ -131,6 +136,8 @@ pub fn run(
         Command::Analyze(args) => analyze::run(&args, out),
         Command::Report(args) => report::run(&args, out, err),
         Command::Record(args) => record::run(&args, out, err),
+        Command::Export(args) => formats::export(&args, out, err),
+        Command::Import(args) => formats::import(&args, out),
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
         Command::Compare(args) => compare::run(&args, out, err),

@@ -4,7 +4,7 @@ mod html;
 mod json;
 mod series;
 mod text;
-mod words;
+pub(crate) mod words;
 
 use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};

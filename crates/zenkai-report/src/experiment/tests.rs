@@ -37,7 +37,7 @@ impl MadeUp {
                 let empty = TimeSeries {
                     trial: index,
                     channel: channel.clone(),
-                    unit: if channel == "cpu.clock" { "Hz" } else { "%" }.into(),
+                    unit: if channel == "clock.mean" { "Hz" } else { "%" }.into(),
                     words: String::new(),
                     group: channel.split('.').next().unwrap_or("").into(),
                     bins: Vec::new(),

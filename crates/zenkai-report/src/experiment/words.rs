@@ -49,9 +49,9 @@ pub(super) fn unit_with(prefix: &str, unit: &str) -> String {
 }
 
 /// A number with its unit, four digits: `1.234 s`, `56.78 MB/s`.
-pub(super) fn quantity(value: f64, unit: &str) -> String {
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
     let (name, power) = prefix(value, unit);
-    let unit = unit_with(name, unit);
+    let unit = if unit == "1" { String::new() } else { unit_with(name, unit) };
     let number = digits(value / power);
     if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
@@ -71,7 +71,7 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 /// A change in per cent with its sign, `−5.2 %`.
-pub(super) fn signed(percent: f64) -> String {
+pub(crate) fn signed(percent: f64) -> String {
     let decimals = if percent.abs() < 0.1 && percent != 0.0 { 2 } else { 1 };
     format!("{percent:+.decimals$} %").replace('-', "−")
 }
@@ -84,7 +84,7 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
 }
 
 /// A p-value: as many digits as it is worth.
-pub(super) fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
 }
 

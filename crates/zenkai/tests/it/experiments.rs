@@ -99,3 +99,69 @@ fn a_trial_cut_off_by_a_crash_and_unreadable_extras_do_not_hide_the_verdict() {
     assert_eq!(called.exit, Exit::Fine, "{}", called.err);
     assert!(called.out.contains("different") && called.out.contains("host.json: EOF"), "{}", called.out);
 }
+
+#[test]
+fn export_and_import_go_round_and_never_prove() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(store(&Recipe { fixed: true, ..Recipe::default() }, dir.path()));
+    let name = dir.path().to_str().unwrap();
+    for format in ["go", "hyperfine", "pyperf", "phoronix", "csv"] {
+        let file = dir.path().join(format);
+        let file = file.to_str().unwrap();
+        let called = zenkai(&["export", name, "--to", format, "-o", file]);
+        assert_eq!(called.exit, Exit::Fine, "{}", called.err);
+        let text = fs::read_to_string(file).unwrap();
+        assert_eq!(zenkai(&["export", name, "--to", format]).out, text);
+        // Trials run in random order, so the first line of a table need not be the first arm.
+        let first = if format == "csv" { vec!["--first", "balanced (made up)"] } else { Vec::new() };
+        let json = zenkai(&[vec!["import", file, "--from", format, "--json"], first].concat()).out;
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!((&json["verdict"], &json["proof"]), (&Value::from("undecided"), &Value::from(false)));
+        let percent = json["comparisons"][0]["percent"].as_f64().unwrap();
+        assert!((percent + 8.0).abs() < 1.5, "{format}: {percent}");
+        let text = zenkai(&["import", file, "--from", format]).out;
+        assert!(text.starts_with("Undecided: ") && text.contains("not proof"), "{text}");
+    }
+    let called = zenkai(&["import", "/etc/hostname", "--from", "hyperfine"]);
+    assert_eq!(called.exit, Exit::Usage, "{}", called.out);
+    assert!(called.err.contains("/etc/hostname: line 1") && called.err.contains("--from"), "{}", called.err);
+}
+
+/// What `program ARGS…` prints, if it is installed.
+fn printed(program: &str, args: &[&str]) -> Option<String> {
+    let Ok(output) = std::process::Command::new(program).args(args).output() else {
+        eprintln!("skipped: no {program} here");
+        return None;
+    };
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn other_programs_read_what_we_write_and_we_read_theirs() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(store(&Recipe { fixed: true, ..Recipe::default() }, dir.path()));
+    let name = dir.path().to_str().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    for format in ["go", "pyperf"] {
+        assert_eq!(zenkai(&["export", name, "--to", format, "-o", &file(format)]).exit, Exit::Fine);
+    }
+    if let Some(table) = printed("benchstat", &["-col", "/arm", &file("go")]) {
+        assert!(table.contains("balanced_(made_up)") && table.contains("performance"), "{table}");
+        assert!(table.contains("(p=0.000 n=20)"), "{table}");
+    }
+    if let Some(shown) = printed("pyperf", &["show", &file("pyperf")]) {
+        assert!(shown.contains("made-up-workload: performance"), "{shown}");
+    }
+    let theirs = file("hyperfine");
+    let commands = ["--runs", "3", "--warmup", "0", "--export-json", &theirs, "true", "sleep 0.01"];
+    if printed("hyperfine", &commands).is_some() {
+        let called = zenkai(&["import", &theirs, "--from", "hyperfine"]);
+        assert!(
+            called.out.contains("sleep 0.01") && called.out.contains("3 and 3"),
+            "{}{}",
+            called.out,
+            called.err
+        );
+    }
+}

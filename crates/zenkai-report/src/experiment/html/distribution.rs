@@ -14,7 +14,7 @@ const ROW: f64 = 92.0;
 
 pub(super) fn distribution(page: &mut Page, experiment: &Experiment) {
     let values = experiment.trials.iter().filter(|trial| counts(trial)).filter_map(|trial| trial.value);
-    let scale = Scale::over(values, 0.04, (LEFT, RIGHT));
+    let scale = Scale::over(values, 0.12, (LEFT, RIGHT));
     let bottom = 10.0 + ROW * real(experiment.plan.arms.len());
     let view = format!("0 0 860 {}", n(bottom + 42.0));
     let attributes = [("viewBox", view.as_str()), ("role", "img"), ("aria-labelledby", "t-dis d-dis")];
@@ -26,7 +26,7 @@ pub(super) fn distribution(page: &mut Page, experiment: &Experiment) {
         horizontal(page, &scale, (10.0, bottom), &metric.unit, &metric.name);
         let gutter = (0..experiment.plan.arms.len()).any(|arm| experiment.of_arm(arm).failed > 0);
         if gutter {
-            page.leaf("text", &[("x", "812"), ("y", &n(bottom + 15.0)), ("class", "mid")], "failed");
+            page.leaf("text", &[("x", "812"), ("y", &n(bottom + 15.0)), ("class", "mid name")], "failed");
         }
         for arm in 0..experiment.plan.arms.len() {
             row(page, experiment, arm, &scale, 10.0 + ROW * real(arm));
