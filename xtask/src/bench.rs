@@ -13,6 +13,7 @@ use zenkai_host::LiveHost;
 use crate::{
     bench_capture::grown,
     bench_count::{MARK, by_subsystem, machine},
+    bench_sampler::sampler,
     bench_tuned,
     process::{cargo, command, must, release_binary, root, works},
 };
@@ -22,6 +23,9 @@ pub(crate) struct BenchArgs {
     /// Runs of each command
     #[arg(long, default_value_t = 21)]
     runs: usize,
+    /// Only the recorders, for this many seconds each
+    #[arg(long, value_name = "SECONDS")]
+    recorders: Option<u64>,
     /// Only look at this machine once, to be traced
     #[arg(long, hide = true)]
     look: bool,
@@ -47,10 +51,15 @@ pub(crate) fn run(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     must(&mut cargo(&["build", "--release", "--quiet", "--package", "zenkai"]))?;
     let binary = release_binary()?;
+    if let Some(seconds) = args.recorders {
+        sampler(&binary, seconds)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     live(&binary, args.runs)?;
     growth(&binary, args.runs)?;
     bench_tuned::run(&binary, args.runs)?;
     differences(&binary, args.runs)?;
+    sampler(&binary, 60)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -39,6 +39,8 @@ const COMMANDS: &[&[&str]] = &[
     &["record", "--help"],
     &["analyze", "--help"],
     &["report", "--help"],
+    &["export", "--help"],
+    &["import", "--help"],
     &["os-index", "--help"],
     &["tuned-adm", "--help"],
 ];

@@ -8,6 +8,7 @@
 mod bench;
 mod bench_capture;
 mod bench_count;
+mod bench_sampler;
 mod bench_tuned;
 mod docs;
 mod lab;
