@@ -197,6 +197,22 @@ impl Observed<String> {
     }
 }
 
+/// A reading without a value, for [`Node`](crate::Node): the same code for every type of value.
+struct Missing<'o> {
+    source: &'o str,
+    reason: &'o Reason,
+}
+
+impl Serialize for Missing<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut missing = serializer.serialize_struct(MISSING, 3)?;
+        missing.serialize_field("source", self.source)?;
+        missing.serialize_field("word", self.reason.word())?;
+        missing.serialize_field("detail", self.reason.detail().unwrap_or_default())?;
+        missing.end()
+    }
+}
+
 impl<T: Serialize> Observed<T> {
     fn with_source<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.outcome {
@@ -206,13 +222,7 @@ impl<T: Serialize> Observed<T> {
                 read.serialize_field("value", value)?;
                 read.end()
             }
-            Err(reason) => {
-                let mut missing = serializer.serialize_struct(MISSING, 3)?;
-                missing.serialize_field("source", &self.source)?;
-                missing.serialize_field("word", reason.word())?;
-                missing.serialize_field("detail", reason.detail().unwrap_or_default())?;
-                missing.end()
-            }
+            Err(reason) => Missing { source: &self.source, reason }.serialize(serializer),
         }
     }
 }

@@ -124,12 +124,19 @@ struct Parts {
 }
 
 impl Parts {
+    #[inline(never)]
     fn new(name: &'static str, variant: Option<&'static str>) -> Self {
         Self { variant, name, key: None, content: Vec::new() }
     }
 
     fn add(&mut self, key: &'static str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
-        self.content.push((Cow::Borrowed(key), value.serialize(Builder)?));
+        self.push(Cow::Borrowed(key), value.serialize(Builder))
+    }
+
+    // Never inlined, as the others here: they would be copied into every structure of the facts.
+    #[inline(never)]
+    fn push(&mut self, key: Cow<'static, str>, node: Result<Node, Error>) -> Result<(), Error> {
+        self.content.push((key, node?));
         Ok(())
     }
 
@@ -137,10 +144,12 @@ impl Parts {
         self.add("", value)
     }
 
+    #[inline(never)]
     fn list(self) -> Node {
         wrap(self.variant, Node::List(self.content.into_iter().map(|(_, node)| node).collect()))
     }
 
+    #[inline(never)]
     fn finish(self) -> Node {
         let mut parts = self.content;
         let mut take = |name: &str| {
@@ -352,8 +361,7 @@ impl SerializeMap for Parts {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let key = self.key.take().unwrap_or_default();
-        self.content.push((key, value.serialize(Builder)?));
-        Ok(())
+        self.push(key, value.serialize(Builder))
     }
 
     fn end(self) -> Result<Node, Error> {
