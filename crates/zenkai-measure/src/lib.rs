@@ -7,6 +7,7 @@ pub mod explain;
 pub mod formats;
 pub mod metric;
 pub mod os_index;
+pub mod formats;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;
