@@ -7,7 +7,6 @@ pub mod explain;
 pub mod formats;
 pub mod metric;
 pub mod os_index;
-pub mod formats;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;
