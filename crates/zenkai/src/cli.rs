@@ -21,6 +21,7 @@ mod os_index;
 mod output;
 mod profile;
 mod record;
+mod recordings;
 mod report;
 mod scripts;
 mod time;

@@ -104,7 +104,7 @@ fn failed_trials_settings_and_the_way_to_repeat_are_shown() {
         "Trials that gave no number",
         "made up: exit code 1",
         "scaling_governor: powersave → performance",
-        "zenkai compare profile:balanced profile:throughput-performance --seed 7 -- made-up-workload --size 'big one'",
+        "zenkai compare profile:balanced profile:throughput-performance --pairs 20 --seed 7 -- made-up-workload --size 'big one'",
         "zenkai analyze '/tmp/made up'",
         "an explanation, not proof",
     ] {

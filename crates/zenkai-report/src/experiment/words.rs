@@ -222,6 +222,13 @@ pub(super) fn repeat(plan: &Plan) -> String {
         words.push("--aa".to_owned());
     }
     words.extend(plan.arms.iter().map(|arm| arm.spec.clone()));
+    let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
+    if metric != "time" {
+        words.extend(["--metric".to_owned(), metric.clone()]);
+    }
+    if let Some(pairs) = plan.rule.looks.last() {
+        words.extend(["--pairs".to_owned(), pairs.to_string()]);
+    }
     words.extend(["--seed".to_owned(), plan.order_seed.to_string()]);
     if !plan.workload.is_empty() {
         words.push("--".to_owned());

@@ -1,6 +1,5 @@
 //! Reading a stored experiment, for every command that shows one.
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
@@ -9,10 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Store, StoreError, Trial, analyze};
-use zenkai_measure::explain::{About, Explanation, explain};
+use zenkai_measure::explain::{Explanation, explain};
 use zenkai_report::{Experiment, TimeSeries};
 
-use super::CommandError;
+use super::{CommandError, recordings::Recordings};
 
 /// Largest JSON file beside an experiment that is read.
 const LARGEST: u64 = 64 * 1024 * 1024;
@@ -56,7 +55,9 @@ impl Stored {
     pub(super) fn with_everything(mut self, dir: &Path) -> Result<Self, CommandError> {
         self.host = self.beside(dir, "host.json", "the machine's facts are not shown");
         self.same = self.beside(dir, "aa.json", "");
-        let about: BTreeMap<String, About> = BTreeMap::new();
+        let Recordings { series, about, notes } = Recordings::read(dir, &self.plan, &self.trials);
+        self.series = series;
+        self.notes.extend(notes);
         for comparison in &self.comparisons {
             let explanation = explain(&self.plan, &self.trials, comparison, &about)
                 .map_err(|error| CommandError::usage(anyhow!("{}: {error}", self.dir)))?;

@@ -1,0 +1,80 @@
+//! The recordings of an experiment's trials, made small enough to show.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+use zenkai_measure::experiment::{Plan, Trial};
+use zenkai_measure::explain::About;
+use zenkai_measure::sampler::Recording;
+use zenkai_report::{TimeSeries, bin_width};
+
+use super::experiment::read_small;
+
+/// Points taken from one recording before they are put into bins.
+const POINTS: usize = 2_000;
+/// Quantities without a value that are named; the rest is counted.
+const NAMED: usize = 8;
+
+/// What the recordings of all trials tell.
+#[derive(Default)]
+pub(super) struct Recordings {
+    pub(super) series: Vec<TimeSeries>,
+    pub(super) about: BTreeMap<String, About>,
+    /// What could not be read, and why.
+    pub(super) notes: Vec<String>,
+}
+
+impl Recordings {
+    /// Reads the recordings that `trials` name below `dir`.
+    pub(super) fn read(dir: &Path, plan: &Plan, trials: &[Trial]) -> Self {
+        let mut found = Self::default();
+        let longest = trials.iter().map(|trial| trial.elapsed_s).filter(|s| s.is_finite()).fold(0.0, f64::max);
+        let width_s = bin_width(longest, plan.sample_s.unwrap_or(0.0));
+        let mut missing: BTreeMap<String, String> = BTreeMap::new();
+        for (index, trial) in trials.iter().enumerate() {
+            let Some(name) = &trial.samples else { continue };
+            match recording(dir, name) {
+                Ok(recording) => {
+                    missing.extend(recording.missing());
+                    found.add(&recording, index, width_s);
+                }
+                Err(why) => found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1)),
+            }
+        }
+        if !missing.is_empty() {
+            let named: Vec<String> = missing.iter().take(NAMED).map(|(what, why)| format!("{what} ({why})")).collect();
+            let more = missing.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            found.notes.push(format!("Not measurable here: {}{more}", named.join(", ")));
+        }
+        found
+    }
+
+    fn add(&mut self, recording: &Recording, trial: usize, width_s: f64) {
+        for series in recording.series_of(POINTS) {
+            let channel = series.channel;
+            let empty = TimeSeries {
+                trial,
+                channel: channel.name.clone(),
+                unit: channel.unit.clone(),
+                words: channel.words.clone(),
+                group: channel.group.clone(),
+                bins: Vec::new(),
+                width_s,
+            };
+            self.series.push(empty.binned(&series.points, width_s));
+            let about = About { unit: channel.unit, words: channel.words, group: channel.group };
+            self.about.insert(channel.name, about);
+        }
+    }
+}
+
+/// The recording called `name` below `dir`; a name that leads out of it is refused.
+fn recording(dir: &Path, name: &str) -> Result<Recording, String> {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    if !inside {
+        return Err("not below the experiment's directory".to_owned());
+    }
+    let bytes = read_small(&dir.join(name)).map_err(|error| error.to_string())?;
+    Recording::from_bytes(&bytes).map_err(|error| error.to_string())
+}
