@@ -80,9 +80,6 @@ fn body(page: &mut Page, experiment: &Experiment) {
             page.leaf("code", &[], &workload);
             page.text(&format!(" · {trials} trials · {laid_down}"));
         });
-        for note in experiment.notes {
-            page.leaf("p", &[("class", "warning")], note);
-        }
     });
     section(page, "effect", "The effect", |page| {
         page.leaf(
@@ -108,7 +105,12 @@ fn body(page: &mut Page, experiment: &Experiment) {
         sections::failures(page, experiment);
     });
     why(page, experiment);
-    section(page, "channels", "What the machine did meanwhile", |page| series::series(page, experiment));
+    section(page, "channels", "What the machine did meanwhile", |page| {
+        series::series(page, experiment);
+        for note in experiment.notes {
+            page.leaf("p", &[("class", "quiet")], note);
+        }
+    });
     section(page, "settings", "What each arm sets", |page| sections::settings(page, experiment));
     section(page, "host", "The machine", |page| sections::host(page, experiment));
     section(page, "same", "When nothing differs", |page| sections::same(page, experiment));

@@ -172,13 +172,15 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
         );
     }
     if !explanation.missing.is_empty() {
-        page.leaf("h3", &[], "Could not be judged");
         let rows: Vec<Vec<String>> = explanation
             .missing
             .iter()
             .map(|missing| vec![missing.name.clone(), missing.reason.clone()])
             .collect();
-        table(page, &[("channel", false), ("why", false)], &rows);
+        page.el("details", &[], |page| {
+            page.leaf("summary", &[], &format!("{} channels could not be judged", rows.len()));
+            table(page, &[("channel", false), ("why", false)], &rows);
+        });
     }
 }
 

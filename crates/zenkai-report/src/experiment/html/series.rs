@@ -19,9 +19,9 @@ const CHARTS_UP_TO: usize = 1_250_000;
 
 /// The plot inside a chart. Its own coordinates are ten times as fine, so that lines are whole numbers.
 const LEFT: f64 = 56.0;
-const TOP: f64 = 18.0;
+const TOP: f64 = 28.0;
 const WIDTH: f64 = 366.0;
-const HEIGHT: f64 = 112.0;
+const HEIGHT: f64 = 104.0;
 const FINE: f64 = 10.0;
 
 /// One channel of all trials.
@@ -154,7 +154,7 @@ fn said(chart: &Chart) -> String {
     match shift.role {
         Role::Explains => format!("{} → {}{change}: explains", show(shift.a), show(shift.b)),
         Role::AlsoChanged => format!("{} → {}{change}: also changed", show(shift.a), show(shift.b)),
-        Role::NotChanged => format!("{}: not changed", show(shift.a)),
+        Role::NotChanged => format!("{}: no change seen", show(shift.a)),
     }
 }
 
