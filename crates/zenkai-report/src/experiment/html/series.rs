@@ -20,7 +20,7 @@ const CHARTS_UP_TO: usize = 1_250_000;
 /// The plot inside a chart. Its own coordinates are ten times as fine, so that lines are whole numbers.
 const LEFT: f64 = 56.0;
 const TOP: f64 = 28.0;
-const WIDTH: f64 = 366.0;
+const WIDTH: f64 = 356.0;
 const HEIGHT: f64 = 104.0;
 const FINE: f64 = 10.0;
 
