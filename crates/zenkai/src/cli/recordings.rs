@@ -28,7 +28,8 @@ impl Recordings {
     /// Reads the recordings that `trials` name below `dir`.
     pub(super) fn read(dir: &Path, plan: &Plan, trials: &[Trial]) -> Self {
         let mut found = Self::default();
-        let longest = trials.iter().map(|trial| trial.elapsed_s).filter(|s| s.is_finite()).fold(0.0, f64::max);
+        let longest =
+            trials.iter().map(|trial| trial.elapsed_s).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let width_s = bin_width(longest, plan.sample_s.unwrap_or(0.0));
         let mut missing: BTreeMap<String, String> = BTreeMap::new();
         for (index, trial) in trials.iter().enumerate() {
@@ -38,11 +39,14 @@ impl Recordings {
                     missing.extend(recording.missing());
                     found.add(&recording, index, width_s);
                 }
-                Err(why) => found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1)),
+                Err(why) => {
+                    found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1))
+                }
             }
         }
         if !missing.is_empty() {
-            let named: Vec<String> = missing.iter().take(NAMED).map(|(what, why)| format!("{what} ({why})")).collect();
+            let named: Vec<String> =
+                missing.iter().take(NAMED).map(|(what, why)| format!("{what} ({why})")).collect();
             let more = missing.len().saturating_sub(NAMED);
             let more = if more > 0 { format!(", and {more} more") } else { String::new() };
             found.notes.push(format!("Not measurable here: {}{more}", named.join(", ")));
