@@ -40,7 +40,7 @@ impl Recordings {
                     found.add(&recording, index, width_s);
                 }
                 Err(why) => {
-                    found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1))
+                    found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1));
                 }
             }
         }
