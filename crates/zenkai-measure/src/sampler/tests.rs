@@ -164,10 +164,13 @@ fn taken_piece_by_piece_it_is_the_same() {
     let sampler = Sampler::start(&options(10)).unwrap();
     let mut live = Live::default();
     let mut file = Recording::mark();
+    // On a busy machine a piece may hold too little time for the kernel's ticks to move.
+    let mut seen = false;
     for _ in 0..5 {
         std::thread::sleep(Duration::from_millis(30));
         let piece = sampler.take();
         live.feed(&piece);
+        seen |= live.values().contains_key("cpu.usr");
         file.extend(piece);
     }
     let rest = sampler.stop().to_bytes().split_off(Recording::mark().len());
@@ -175,7 +178,7 @@ fn taken_piece_by_piece_it_is_the_same() {
     file.extend(rest);
     let recording = Recording::from_bytes(&file).unwrap();
     assert_eq!(recording.samples(), live.samples());
-    assert!(live.values().contains_key("cpu.usr"));
+    assert!(seen);
     assert!(recording.missing().iter().all(|(name, _)| name != "the end"));
 }
 
@@ -188,9 +191,11 @@ fn written_and_read_back_and_cut_off() {
     assert_eq!(recording.write(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(Recording::read(&path).unwrap().summaries(), recording.summaries());
     let bytes = recording.to_bytes();
-    let half = Recording::from_bytes(&bytes[..bytes.len() * 9 / 10]).unwrap();
-    assert!((1..recording.samples()).contains(&half.samples()), "{}", half.samples());
-    assert!(half.missing().iter().any(|(name, reason)| name == "the end" && reason.contains("cut off")));
+    // The last samples, and what is written after them, are lost one after the other.
+    let cuts = (0..bytes.len()).rev().step_by(50).map(|at| Recording::from_bytes(&bytes[..at]).unwrap());
+    let cut = cuts.into_iter().find(|cut| cut.samples() < recording.samples()).unwrap();
+    assert!(cut.samples() > 0);
+    assert!(cut.missing().iter().any(|(name, reason)| name == "the end" && reason.contains("cut off")));
     assert!(matches!(Recording::from_bytes(b"PK"), Err(ReadError::Foreign)));
     let mut later = bytes.clone();
     later[9] = 2;
