@@ -30,7 +30,7 @@ pub use errno::{NotRecorded, errno_name};
 pub use fake::{FakeHost, StoreRule};
 pub use host::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, TunableHost};
 pub use knob::{DiskParameter, Knob, TaskParameter, Value, value};
-pub use live::{LiveHost, append_log, local_time, trusted_file};
+pub use live::{HeldLatency, LiveHost, append_log, hold_cpu_dma_latency, local_time, trusted_file};
 pub use mountinfo::unescape_mount;
 pub use probed::ProbedHost;
 pub use query::{EthtoolRequest, Query, QueryParseError, Reply};

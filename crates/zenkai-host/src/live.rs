@@ -8,6 +8,7 @@ mod file;
 mod instructions;
 mod ipmi;
 mod knobs;
+mod latency;
 mod log;
 mod module;
 mod mounts;
@@ -19,6 +20,7 @@ mod xen;
 
 use std::{io, os::fd::OwnedFd};
 
+pub use latency::{HeldLatency, hold_cpu_dma_latency};
 pub use log::{append_log, local_time};
 pub use trusted::trusted_file;
 

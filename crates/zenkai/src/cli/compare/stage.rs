@@ -6,9 +6,9 @@ use std::{
 };
 
 use zenkai_host::{
-    Knob, LiveHost, Value,
+    HeldLatency, Knob, LiveHost, Value,
     gauges::{Happened, Interrupt, wait},
-    value,
+    hold_cpu_dma_latency, value,
     workload::{self, Ended, Job, Ran},
 };
 use zenkai_measure::{
@@ -18,7 +18,7 @@ use zenkai_measure::{
     workload::Prepared,
 };
 use zenkai_tune::{
-    Plan, same,
+    Hold, Plan, State, Want, same,
     transaction::{End, Fate, Kind, Report, Request, Row, Session},
 };
 
@@ -57,6 +57,16 @@ struct Entered {
     shows: Vec<(Knob, Value)>,
     /// What somebody else did to the arm before, as seen when it was left.
     disturbed: Option<String>,
+    /// What is in force only as long as we hold it.
+    _held: Vec<HeldLatency>,
+}
+
+/// What entering an arm did.
+#[derive(Default)]
+struct Made {
+    report: Option<Report>,
+    /// What is held, and what only a daemon could hold.
+    holds: Vec<Setting>,
 }
 
 fn failed(why: impl ToString) -> StageError {
@@ -84,7 +94,7 @@ impl<'a> LiveStage<'a> {
 
     /// Enters the arm and leaves it again, to know that it can be done, and what it changes.
     pub(super) fn settings(&mut self, arm: usize) -> Result<Vec<Setting>, StageError> {
-        let report = self.switch(arm)?;
+        let Made { report, holds } = self.switch(arm)?;
         self.leave()?;
         let text = |value: &Value| value.text().map(|text| text.trim_end().to_owned());
         let rows = report.map(|report| report.rows).unwrap_or_default();
@@ -94,13 +104,14 @@ impl<'a> LiveStage<'a> {
             let to = if let Fate::Adjusted { shows } = &row.fate { shows } else { &row.to };
             Setting { what: row.what, from: text(&row.from), to: text(to) }
         };
-        Ok(done.map(setting).collect())
+        Ok(done.map(setting).chain(holds).collect())
     }
 
-    fn switch(&mut self, arm: usize) -> Result<Option<Report>, StageError> {
+    fn switch(&mut self, arm: usize) -> Result<Made, StageError> {
         let disturbed = self.leave()?;
         let spec = &self.arms.get(arm).ok_or_else(|| failed("there is no such arm"))?.spec;
-        let (mut transaction, mut shows, mut made) = (None, Vec::new(), None);
+        let (mut transaction, mut shows, mut made) = (None, Vec::new(), Made::default());
+        let mut held = Vec::new();
         if let Some(session) = self.session.filter(|_| spec.changes_machine()) {
             let wishes = spec.wishes().map_err(|error| failed(format!("{:#}", error.error)))?;
             let plan = Plan::new(&LiveHost, wishes);
@@ -119,9 +130,10 @@ impl<'a> LiveStage<'a> {
             let knobs = report.rows.iter().filter_map(|row| row.knob.clone());
             shows =
                 knobs.filter_map(|knob| value(&LiveHost, &knob).ok().map(|shows| (knob, shows))).collect();
-            made = Some(report);
+            made.report = Some(report);
+            (held, made.holds) = hold(&plan);
         }
-        self.entered = Some(Entered { arm, transaction, shows, disturbed });
+        self.entered = Some(Entered { arm, transaction, shows, disturbed, _held: held });
         Ok(made)
     }
 
@@ -177,11 +189,34 @@ impl<'a> LiveStage<'a> {
 /// Why a plan does nothing of what was asked for.
 fn impossible(plan: &Plan) -> Option<String> {
     let cannot = plan.steps.iter().find_map(|step| match &step.state {
-        zenkai_tune::State::Cannot { why, .. } => Some(why.clone()),
+        State::Cannot { why, .. } => Some(why.clone()),
         _ => None,
     });
     // A profile may well have parts that this machine does not have; then others act.
     cannot.filter(|_| plan.changes().next().is_none())
+}
+
+/// Holds what a living process can, as long as the arm is entered; the rest of it is told.
+fn hold(plan: &Plan) -> (Vec<HeldLatency>, Vec<Setting>) {
+    let (mut held, mut told) = (Vec::new(), Vec::new());
+    for step in plan.steps.iter().filter(|step| matches!(step.state, State::Hold)) {
+        let Want::Hold(wanted) = &step.wish.want else { continue };
+        let mut tell = |what: String, to: Option<String>| told.push(Setting { what, from: None, to });
+        match wanted {
+            Hold::CpuDmaLatency { latency_us } => match hold_cpu_dma_latency(*latency_us) {
+                Ok(latency) => {
+                    held.push(latency);
+                    tell("/dev/cpu_dma_latency".to_owned(), Some(format!("{latency_us} µs")));
+                }
+                Err(error) => tell(format!("not in this arm: /dev/cpu_dma_latency: {error}"), None),
+            },
+            _ => tell(
+                format!("not in this arm, only a daemon could: {} {}", step.wish.plugin, step.wish.option),
+                None,
+            ),
+        }
+    }
+    (held, told)
 }
 
 impl Stage for LiveStage<'_> {
