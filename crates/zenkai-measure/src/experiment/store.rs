@@ -9,6 +9,9 @@ use super::plan::{PLAN_VERSION, Plan, Trial};
 /// Largest file that is read: a thousand times what the longest experiment writes.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
+/// More orders are not drawn: a hundred times what a plan of ours asks for, each of them takes memory.
+const MOST_DRAWS: usize = 1_000_000;
+
 /// Why an experiment could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -111,6 +114,9 @@ fn load(dir: &Path) -> Result<(Plan, Vec<Trial>, u64), StoreError> {
     if plan.version != PLAN_VERSION {
         let what = format!("version {} is not {PLAN_VERSION}: use the program that wrote it", plan.version);
         return Err(content(1, what));
+    }
+    if plan.rule.draws > MOST_DRAWS {
+        return Err(content(1, format!("{} draws are more than {MOST_DRAWS}", plan.rule.draws)));
     }
     let path = dir.join("trials.jsonl");
     let text = bytes(&path)?;

@@ -114,7 +114,7 @@ fn unreadable(dir: &Path, error: StoreError) -> CommandError {
     let absent = |path: &PathBuf| path.file_name().is_some_and(|name| name == "experiment.json");
     match &error {
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            CommandError::not_permitted(error)
+            CommandError::not_permitted(anyhow!("{error}"))
         }
         StoreError::Io { path, source }
             if absent(path)
@@ -126,6 +126,6 @@ fn unreadable(dir: &Path, error: StoreError) -> CommandError {
         StoreError::Content { .. } => CommandError::usage(error).hint(
             "the file was changed or damaged after it was written; take it from a copy of the directory",
         ),
-        StoreError::Io { .. } => CommandError::usage(error),
+        StoreError::Io { .. } => CommandError::usage(anyhow!("{error}")),
     }
 }

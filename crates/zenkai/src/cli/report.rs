@@ -1,6 +1,6 @@
 //! `zenkai report`
 
-use std::{fs::OpenOptions, io::Write, path::PathBuf};
+use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::PathBuf};
 
 use anyhow::anyhow;
 
@@ -17,7 +17,9 @@ pub(super) enum Format {
     Json,
 }
 
-/// Show a stored experiment: the verdict, what explains it, every trial, and how to repeat it.
+/// Show a stored experiment as a page, text or JSON
+///
+/// The verdict, what explains it, every trial, and how to repeat it.
 ///
 /// Exit code: 0 whatever the verdict, 2 no experiment, a damaged one, or the report could not be written, 77 not
 /// permitted to read it.
@@ -56,8 +58,18 @@ fn by_ending(path: &std::path::Path) -> Format {
 
 /// Writes `bytes` to a file that the user named.
 pub(super) fn save(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
-    let opened = OpenOptions::new().write(true).create(true).truncate(true).open(path);
-    opened
+    put(OpenOptions::new().write(true).create(true).truncate(true), path, bytes)
+}
+
+/// Writes `bytes` to a file whose name is ours, in a directory that may be anybody's: a link there is not followed.
+pub(super) fn save_here(path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    put(OpenOptions::new().write(true).create(true).truncate(true).custom_flags(flags), path, bytes)
+}
+
+fn put(how: &OpenOptions, path: &std::path::Path, bytes: &[u8]) -> Result<(), CommandError> {
+    how.open(path)
         .and_then(|mut file| file.write_all(bytes))
         .map_err(|error| CommandError::usage(anyhow!("cannot write {}: {error}", path.display())))
 }

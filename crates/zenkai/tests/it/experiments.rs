@@ -82,7 +82,11 @@ fn what_is_no_experiment_is_said_with_file_and_remedy() {
     fs::remove_file(&trials).unwrap();
     fails("trials.jsonl");
     fs::write(&trials, &good).unwrap();
-    fs::write(dir.path().join("experiment.json"), "[]").unwrap();
+    let plan = dir.path().join("experiment.json");
+    let draws = fs::read_to_string(&plan).unwrap().replacen("\"draws\": ", "\"draws\": 99999999999999", 1);
+    fs::write(&plan, draws).unwrap();
+    fails("draws are more than");
+    fs::write(&plan, "[]").unwrap();
     fails("experiment.json, line 1");
 }
 

@@ -5,8 +5,10 @@ mod options;
 mod progress;
 mod quiet;
 mod stage;
+mod trust;
 
 use std::{
+    fs::OpenOptions,
     io::Write,
     path::{Path, PathBuf},
 };
@@ -79,13 +81,14 @@ impl Asked {
     }
 
     fn resumed(dir: &Path) -> Result<Self, CommandError> {
-        let store = Store::open(dir)?;
+        let dir = trust::dir(dir)?;
+        let store = Store::open(&dir)?;
         let plan = &store.plan;
         let specs: Vec<ArmSpec> =
             plan.arms.iter().map(|arm| arm::one(&arm.parts)).collect::<Result<_, _>>()?;
         let metric = plan.metric.pattern.clone().unwrap_or_else(|| plan.metric.name.clone());
         let (workload, metric) = (plan.workload.clone(), Some(metric));
-        Ok(Self { specs, workload, metric, store: Some((store, dir.to_owned())) })
+        Ok(Self { specs, workload, metric, store: Some((store, dir)) })
     }
 
     /// Each arm with its workload.
@@ -143,8 +146,13 @@ fn carry_on(
             Ok(exit)
         }
         Err(error) => {
-            let kept = format!("{} trials are kept in {}", store.trials.len(), dir.display());
-            Err(run_error(error).hint(format!("zenkai compare --resume {} ({kept})", dir.display())))
+            let error = run_error(error);
+            // With nothing measured there is nothing to go on with: most likely a word has to be typed again.
+            if store.trials.is_empty() {
+                return Err(error);
+            }
+            writeln!(err, "{} runs are kept in {}", store.trials.len(), dir.display())?;
+            Err(error.hint(format!("zenkai compare --resume {}", dir.display())))
         }
     }
 }
@@ -194,12 +202,17 @@ fn lay_down(args: &Args, workload: &[String], stage: &mut LiveStage) -> Result<P
 }
 
 fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
-    std::fs::create_dir_all(dir.join("samples"))
-        .map_err(|error| anyhow::Error::new(error).context(dir.display().to_string()))?;
+    let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    // Both must be ours: a link that waits here could lead root anywhere.
+    std::fs::create_dir(dir.join("samples")).map_err(failed)?;
     let store = Store::create(dir, plan)?;
     let facts = serde_json::to_vec_pretty(&zenkai_facts::observe(&LiveHost))?;
-    #[expect(clippy::disallowed_methods, reason = "the experiment's own directory, not the machine")]
-    std::fs::write(dir.join("host.json"), facts)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(dir.join("host.json"))
+        .and_then(|mut file| file.write_all(&facts))
         .map_err(|error| anyhow::Error::new(error).context("host.json"))?;
     Ok(store)
 }
@@ -214,7 +227,8 @@ fn stage_error(error: StageError) -> CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        Self::usage(error)
+        // Its text tells the system's reason already.
+        Self::usage(anyhow!("{error}"))
     }
 }
 
@@ -223,7 +237,7 @@ fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Re
     let stored = Stored::open(dir)?.with_everything(dir)?;
     let shown = stored.shown();
     let page = dir.join("report.html");
-    report::save(&page, zenkai_report::experiment_html(&shown).as_bytes())?;
+    report::save_here(&page, zenkai_report::experiment_html(&shown).as_bytes())?;
     if args.json {
         output::write_json(out, &zenkai_report::experiment_json(&shown)?)?;
     } else {
