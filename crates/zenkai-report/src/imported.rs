@@ -25,10 +25,8 @@ pub fn imported(imported: &Imported) -> Vec<Block> {
         blocks.push(Block::Text(format!("{} runs of one arm: nothing to compare.", imported.runs.len())));
         return blocks;
     }
-    blocks.push(Block::Heading("What the numbers look like".to_owned()));
-    let head = ["what", "first", "other", "change", "runs", "p if runs were independent"]
-        .map(str::to_owned)
-        .to_vec();
+    blocks.push(Block::Heading("What the numbers look like (p as if each run stood alone)".to_owned()));
+    let head = ["what", "first", "other", "change", "runs", "p"].map(str::to_owned).to_vec();
     blocks.push(Block::Table(std::iter::once(head).chain(found.iter().map(row)).collect()));
     blocks
 }

@@ -33,7 +33,7 @@ use clap::{Parser, Subcommand};
 
 pub use error::{CommandError, Exit, Kind};
 
-/// Finds out why a Linux server is not running at full speed.
+/// Finds out why a Linux server is not running at full speed, puts it right, and proves what that did
 #[derive(Debug, Parser)]
 #[command(name = "zenkai", version, max_term_width = 100, disable_help_subcommand = true)]
 struct Cli {
@@ -41,52 +41,29 @@ struct Cli {
     command: Command,
 }
 
+/// What a command is for stands at its arguments: words here would take the place of those in its `--help`.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Tell why this machine is not at full speed, with the evidence
-    ///
-    /// Exit code: 0 nothing found, 1 findings, 2 usage, 3 nothing found but parts unreadable for lack of permission.
-    ///
-    /// With --fix: 0 fixed, or there was nothing to fix; 1 a finding is left that zenkai cannot set; 3 a check could not
-    /// be judged; 4 something was refused and everything was put back (with --keep-going: the rest was kept); 5
-    /// something could not be put back; 77 not root.
     Doctor(doctor::Args),
-    /// Show what is known of this machine
     Facts(facts::Args),
-    /// Write what zenkai reads on this machine to a text file, without serial numbers and names
     Capture(capture::Args),
-    /// Tell what differs between two machines, or one machine before and after, most suspicious first
     Diff(diff::Args),
-    /// Write a profile that makes one machine like another one, as far as that can be done while it runs
     Settings(diff::SettingsArgs),
-    /// Explain one check: what it means, what to do, when it is wrong
     Explain(explain::Args),
-    /// List all checks
     Checks(checks::Args),
-    /// Profiles: look at them, see what they would change here, apply them, take them off
     Profile(profile::Args),
-    /// Recompute the verdict of a stored experiment
-    Analyze(analyze::Args),
-    /// Show a stored experiment as a page, text or JSON
-    Report(report::Args),
-    /// Record what the machine does, while a command runs or for some time
-    Record(record::Args),
-    /// Write a stored experiment for another program: benchstat, hyperfine's, pyperf's, R
-    Export(formats::ExportArgs),
-    /// Look at another program's results; information, never proof
-    Import(formats::ImportArgs),
-    /// Undo what zenkai changed
-    Undo(history::UndoArgs),
-    /// List what zenkai changed, newest first
-    Log(history::LogArgs),
-    /// Compare states of this machine, or commands: do they differ, and by how much?
     Compare(Box<compare::Args>),
+    Analyze(analyze::Args),
+    Report(report::Args),
+    Record(record::Args),
+    Export(formats::ExportArgs),
+    Import(formats::ImportArgs),
+    Undo(history::UndoArgs),
+    Log(history::LogArgs),
     /// Put the machine back when an experiment is killed; started by the experiment itself
     #[command(hide = true)]
     Guard,
-    /// Measure what an operating system does all day, to compare a machine with itself
     OsIndex(os_index::Args),
-    /// tuned's own commands with its texts and exit codes, without its daemon
     TunedAdm(tuned_adm::Args),
 }
 

@@ -4,7 +4,9 @@ use std::{io::Write, path::PathBuf};
 
 use super::{CommandError, Exit, experiment::Stored, output};
 
-/// Recompute the verdict of a stored experiment from its plan and its trials, to the last bit.
+/// Recompute the verdict of a stored experiment
+///
+/// From its plan and its trials alone, to the last bit.
 ///
 /// Exit code: 0 whatever the verdict (the JSON carries it as "verdict"), 2 no experiment or a damaged one, 77 not
 /// permitted to read it.

@@ -7,7 +7,7 @@ use zenkai_host::RecordingHost;
 
 use super::{CommandError, Exit, host::HostArgs, labels};
 
-/// Write what zenkai reads on this machine to a text file.
+/// Write what zenkai reads on this machine to a text file, without serial numbers and names
 ///
 /// Serial numbers, MAC addresses, UUIDs and the host name are replaced. The file is plain text: look at it before
 /// you send it. Every read-only command takes it as --capture FILE.

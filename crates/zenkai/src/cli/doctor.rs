@@ -13,7 +13,13 @@ use super::{CommandError, Exit, fix, fix::FixArgs, host::HostArgs, output};
 /// Where a site keeps its policy.
 const POLICY_PATH: &str = "/etc/zenkai/policy.toml";
 
-/// Tell why this machine is not at full speed, with the evidence.
+/// Tell why this machine is not at full speed, with the evidence
+///
+/// Exit code: 0 nothing found, 1 findings, 2 usage, 3 nothing found but parts unreadable for lack of permission.
+///
+/// With --fix: 0 fixed, or there was nothing to fix; 1 a finding is left that zenkai cannot set; 3 a check could not
+/// be judged; 4 something was refused and everything was put back (with --keep-going: the rest was kept); 5
+/// something could not be put back; 77 not root.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]

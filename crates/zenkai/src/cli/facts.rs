@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::{CommandError, Exit, host::HostArgs, output};
 
-/// Show what is known of this machine. Each value that cannot be read is shown with its reason.
+/// Show what is known of this machine
+///
+/// Each value that cannot be read is shown with its reason.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Only this subsystem, such as cpu, block or net

@@ -39,7 +39,7 @@ impl From<Name> for Format {
     }
 }
 
-/// Write a stored experiment for another program.
+/// Write a stored experiment for another program: benchstat, hyperfine's, pyperf's, R
 ///
 /// Exit code: 0 written, 2 no experiment, a damaged one, or one that the format cannot hold, 77 not permitted to read
 /// it.
@@ -55,7 +55,9 @@ pub(super) struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-/// Look at another program's results. They are information and never proof: the verdict is always "undecided".
+/// Look at another program's results; information, never proof
+///
+/// They were not measured in an order that a seed decided, so the verdict is always "undecided".
 ///
 /// Exit code: 0 read, 2 a file is not of that format.
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use super::{
     output,
 };
 
-/// Undo what zenkai changed: the latest transaction, or the one of this number.
+/// Undo what zenkai changed: the latest transaction, or the one of this number
 ///
 /// What somebody changed since is kept and shown. Exit code: 0 undone, 4 partly, 5 something could not be put back.
 #[derive(Debug, clap::Args)]

@@ -17,7 +17,7 @@ use zenkai_measure::sampler::{Live, Options, Recording, Sampler};
 
 use super::{CommandError, Exit};
 
-/// Record what the machine does: while a command runs, for some time, or until Ctrl-C.
+/// Record what the machine does: while a command runs, for some time, or until Ctrl-C
 ///
 /// At the end every channel is shown with its mean, least and greatest value, and what could not be measured with the
 /// reason. The recorder's own CPU time is told. Exit code: 1 when the command failed.

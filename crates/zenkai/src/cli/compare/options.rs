@@ -18,8 +18,9 @@ use zenkai_measure::{
 use super::real;
 use crate::cli::{CommandError, time};
 
-/// Compare two or more states of this machine, or commands, by running a workload in random order until it is clear
-/// whether they differ
+/// Compare states of this machine, or commands: do they differ, and by how much?
+///
+/// A workload runs in each of them, in random order, until it is clear whether they differ.
 ///
 /// ARM is `now` (as it is), `profile:NAME`, `set:KNOB=VALUE` (a sysctl, or a file below /sys), `cmd:'COMMAND'` (the arm
 /// is the command itself), or `enter='COMMAND' leave='COMMAND'`. Parts are joined by ` + `. The first arm is what the
@@ -208,14 +209,14 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
         plan.metric.name,
         100.0 * plan.rule.rho,
     ));
+    tell(&format!("judged after {} pairs", looks.join(", ")));
     tell(&format!(
-        "judged after {} pairs; equal arms are called different in {:.1} % of experiments",
-        looks.join(", "),
+        "if nothing differs, {:.1} % of such experiments say it does",
         100.0 * plan.rule.alpha * real(plan.arms.len().saturating_sub(1)),
     ));
     // 2.8 sd √(2/n): power 80 % at a level of 5 %, two-sided.
     tell(&format!(
-        "found four times in five: a difference of {:.2} times the spread of the runs",
+        "a difference of {:.2} times the spread of the runs is found four times in five",
         2.8 * (2.0 / real(most.max(1))).sqrt(),
     ));
     tell(&format!("kept in {}", dir.display()));

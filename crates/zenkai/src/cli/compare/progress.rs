@@ -26,7 +26,8 @@ pub(super) struct Teller<'a> {
     switch_s: Vec<f64>,
     trials: usize,
     failed: usize,
-    now: String,
+    /// What the last look found: with the interval drawn, and in numbers only.
+    now: [String; 2],
 }
 
 impl<'a> Teller<'a> {
@@ -41,14 +42,14 @@ impl<'a> Teller<'a> {
             switch_s: Vec::new(),
             trials: done,
             failed: 0,
-            now: String::new(),
+            now: [String::new(), String::new()],
         }
     }
 
     pub(super) fn tell(&mut self, progress: &Progress) {
         match progress {
             Progress::WarmUp { arm } => {
-                self.line(&format!("a first run that does not count: {}", self.name(*arm)));
+                self.line(&[format!("a first run that does not count: {}", self.name(*arm))]);
             }
             Progress::WarmedUp { trial } => self.warmed_up(trial),
             Progress::Trial { trial } => self.trial(trial),
@@ -103,19 +104,21 @@ impl<'a> Teller<'a> {
         }
         let left = self.most().saturating_sub(self.trials);
         let failed = if self.failed > 0 { format!(", {} failed", self.failed) } else { String::new() };
-        let text = format!(
-            "run {} of at most {}{failed} · {} gone, at most {} left{}",
-            self.trials,
-            self.most(),
+        let run = format!("run {} of at most {}{failed}", self.trials, self.most());
+        let time = format!(
+            "{} gone, at most {} left",
             clock(self.start.elapsed()),
-            clock(seconds(self.cost_s(left))),
-            self.now,
+            clock(seconds(self.cost_s(left)))
         );
-        self.line(&text);
+        let [drawn, plain] = &self.now;
+        // Of a narrow terminal the numbers are worth most.
+        let texts =
+            [format!("{run} · {time}{drawn}"), format!("{run} · {time}{plain}"), format!("{run}{plain}")];
+        self.line(&texts);
     }
 
     fn look(&mut self, comparisons: &[Comparison]) {
-        let mut now = String::new();
+        let mut now = [String::new(), String::new()];
         for comparison in comparisons {
             let Some(look) = comparison.judgement.looks.last() else { continue };
             let verdict = match comparison.judgement.verdict {
@@ -123,22 +126,25 @@ impl<'a> Teller<'a> {
                 Verdict::Equal => "equal",
                 Verdict::Undecided => "open",
             };
-            let change = look.change.as_ref().map_or_else(String::new, interval);
-            now.push_str(&format!(" · {change} {verdict}"));
+            let change = look.change.as_ref().map_or_else(String::new, numbers);
+            let drawn = look.change.as_ref().and_then(bar).map_or_else(String::new, |bar| format!(" {bar}"));
+            now[0].push_str(&format!(" · {change}{drawn} {verdict}"));
+            now[1].push_str(&format!(" · {change} {verdict}"));
             if !self.live {
                 let name = self.name(comparison.arm).to_owned();
-                self.keep(&format!("{} pairs: {name} {change} {verdict}", look.pairs));
+                self.keep(&format!("{} pairs: {name} {change}{drawn} {verdict}", look.pairs));
             }
         }
         self.now = now;
     }
 
-    /// A line that the next one takes the place of; shown to people only.
-    fn line(&mut self, text: &str) {
+    /// A line that the next one takes the place of; shown to people only. Of several texts the first that fits, else
+    /// the last, cut.
+    fn line(&mut self, texts: &[String]) {
         if self.live {
-            let width =
+            let columns =
                 rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
-            let text: String = visible(text).chars().take(width.saturating_sub(1)).collect();
+            let text = fitting(texts, columns.saturating_sub(1));
             let _ = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());
         }
     }
@@ -162,11 +168,22 @@ fn visible(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
-/// `-5.2 % [-6.3, -4.1] ···├─┤····│············`: the interval on an axis with "no difference" in its middle.
-fn interval(change: &Change) -> String {
+/// The first of `texts` that is at most `width` wide, else as much of the last as fits.
+fn fitting(texts: &[String], width: usize) -> String {
+    let mut shown = texts.iter().map(|text| visible(text));
+    let fits = shown.find(|text| text.chars().count() <= width);
+    fits.unwrap_or_else(|| texts.last().map_or("", String::as_str).chars().take(width).collect())
+}
+
+/// `-5.2 % [-6.3, -4.1]`
+fn numbers(change: &Change) -> String {
     let number = |limit: Option<f64>| limit.map_or_else(|| "?".to_owned(), |limit| format!("{limit:+.1}"));
-    let text = format!("{:+.1} % [{}, {}]", change.percent, number(change.low), number(change.high));
-    let (Some(low), Some(high)) = (change.low, change.high) else { return text };
+    format!("{:+.1} % [{}, {}]", change.percent, number(change.low), number(change.high))
+}
+
+/// `···├─┤····│············`: the interval on an axis with "no difference" in its middle.
+fn bar(change: &Change) -> Option<String> {
+    let (low, high) = (change.low?, change.high?);
     let end = low.abs().max(high.abs()).max(1.0);
     let place = |percent: f64| {
         let places = (0..=2 * HALF).find(|place| {
@@ -184,7 +201,7 @@ fn interval(change: &Change) -> String {
         HALF => '│',
         _ => '·',
     });
-    format!("{text} {}", bar.collect::<String>())
+    Some(bar.collect())
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -212,11 +229,19 @@ mod tests {
 
     #[test]
     fn an_interval_is_drawn_on_its_axis() {
-        let change = |percent, low, high| interval(&Change { percent, low: Some(low), high: Some(high) });
-        assert_eq!(change(-9.0, -12.0, -6.0), "-9.0 % [-12.0, -6.0] ├─────┤·····│············");
-        assert_eq!(change(0.0, -0.5, 0.5), "+0.0 % [-0.5, +0.5] ······├───────────┤······");
-        let open = interval(&Change { percent: 3.0, low: None, high: Some(5.0) });
-        assert_eq!(open, "+3.0 % [?, +5.0]");
+        let change = |percent, low, high| Change { percent, low: Some(low), high: Some(high) };
+        assert_eq!(numbers(&change(-9.0, -12.0, -6.0)), "-9.0 % [-12.0, -6.0]");
+        assert_eq!(bar(&change(-9.0, -12.0, -6.0)).unwrap(), "├─────┤·····│············");
+        assert_eq!(bar(&change(0.0, -0.5, 0.5)).unwrap(), "······├───────────┤······");
+        let open = Change { percent: 3.0, low: None, high: Some(5.0) };
+        assert_eq!((numbers(&open).as_str(), bar(&open)), ("+3.0 % [?, +5.0]", None));
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_the_numbers() {
+        let texts = ["a long line".to_owned(), "short\n".to_owned(), "no".to_owned()];
+        let shown = [20, 7, 4, 1].map(|width| fitting(&texts, width));
+        assert_eq!(shown, ["a long line", "short\u{fffd}", "no", "n"].map(str::to_owned));
     }
 
     #[test]
