@@ -192,7 +192,8 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
     for arm in &plan.arms {
         let settings: Vec<String> = arm.settings.iter().map(setting).collect();
         let what = match settings.len() {
-            0 if arm.command.is_empty() => "changes nothing".to_owned(),
+            0 if arm.spec == "now" => "changes nothing".to_owned(),
+            0 if arm.command.is_empty() => "changes no setting".to_owned(),
             0 => arm.command.join(" "),
             1..=3 => settings.join(", "),
             many => format!("{}, and {} more", settings[..2].join(", "), many - 2),
