@@ -22,8 +22,8 @@ pub use block::{Block, Field, Mark};
 pub use difference::{difference, difference_json};
 pub use doctor::{Detail, doctor};
 pub use experiment::{
-    Bin, Experiment, MOST_BINS, TimeSeries, analysis, bin_width, experiment, experiment_html,
-    experiment_json, sentence,
+    Bin, Confirmed, Experiment, MOST_BINS, TimeSeries, analysis, bin_width, confirmed, experiment,
+    experiment_html, experiment_json, sentence,
 };
 pub use explain::{check_list, explain};
 pub use facts::facts;

@@ -63,6 +63,28 @@ pub struct Metric {
     pub pattern: Option<String>,
 }
 
+/// One setting of an arm that made a difference: the first arm of the experiment goes without it, the second is the arm
+/// as it was.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Confirms {
+    /// The directory of the earlier experiment, as the user named it.
+    pub dir: String,
+    /// The setting, as the user named it.
+    pub knob: String,
+    /// The settings that this name stands for, as in [`Setting::what`]; several when devices have one each.
+    pub what: Vec<String>,
+    /// What the earlier experiment compared the arm with.
+    pub a: String,
+    /// The arm that made the difference.
+    pub b: String,
+    /// The difference, in per cent of the metric; `None` where only failures told the arms apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent: Option<f64>,
+    /// Its interval, in per cent.
+    #[serde(default)]
+    pub interval: [Option<f64>; 2],
+}
+
 /// `experiment.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -89,6 +111,9 @@ pub struct Plan {
     /// Whether both arms are the same on purpose, to see how this machine behaves under the test itself.
     #[serde(default)]
     pub aa: bool,
+    /// What an earlier experiment found and this one puts to the proof.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirms: Option<Confirms>,
     /// When it was laid down, in seconds since 1970.
     #[serde(default)]
     pub created_unix_s: u64,
@@ -125,6 +150,7 @@ impl Plan {
             timeout_s: None,
             sample_s: None,
             aa: false,
+            confirms: None,
             created_unix_s: 0,
             other: Map::new(),
         }
@@ -214,6 +240,13 @@ pub struct Trial {
 }
 
 impl Arm {
+    /// Whether it was to change the machine (a profile, a setting) and yet changes nothing: the machine shows all of it
+    /// already.
+    pub fn is_idle(&self) -> bool {
+        let asks = |part: &str| part.starts_with("profile:") || part.starts_with("set:");
+        self.settings.is_empty() && self.parts.iter().any(|word| word.split(" + ").any(asks))
+    }
+
     /// An arm that is entered as `spec` says, with nothing set and no command of its own yet.
     pub fn new(name: impl Into<String>, spec: impl Into<String>) -> Self {
         Self {

@@ -45,6 +45,8 @@ pub fn experiment_json(experiment: &Experiment) -> serde_json::Result<Value> {
         "equal_within": 100.0 * experiment.plan.rule.rho,
         "arms": arms.collect::<Vec<Value>>(),
         "comparisons": comparisons,
+        "confirms": experiment.plan.confirms,
+        "confirmed": super::confirmed(experiment).iter().chain(experiment.confirmed).collect::<Vec<_>>(),
         "workload": experiment.plan.workload,
         "repeat": words::repeat(experiment.plan),
         "notes": experiment.notes,

@@ -1,5 +1,6 @@
 //! An experiment as a report: text, JSON, and one HTML file that needs nothing else.
 
+mod confirmed;
 mod html;
 mod json;
 mod series;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};
 use zenkai_measure::explain::Explanation;
 
+pub use confirmed::{Confirmed, confirmed};
 pub use html::experiment_html;
 pub use json::experiment_json;
 pub use series::{Bin, MOST_BINS, TimeSeries, bin_width};
@@ -35,6 +37,8 @@ pub struct Experiment<'a> {
     pub same: Option<&'a Value>,
     /// What the machine did during the trials.
     pub series: &'a [TimeSeries],
+    /// The experiments that put single settings of this one to the proof.
+    pub confirmed: &'a [Confirmed],
     /// What could not be read, and why.
     pub notes: &'a [String],
 }

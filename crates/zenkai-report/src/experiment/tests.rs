@@ -59,6 +59,7 @@ impl MadeUp {
             host: self.host.as_ref(),
             same: None,
             series: &self.series,
+            confirmed: &[],
             notes: &[],
         }
     }

@@ -90,6 +90,9 @@ fn verdicts(experiment: &Experiment) -> Vec<Block> {
         (mark(comparison), word, words::sentence(experiment, comparison))
     };
     let mut blocks = vec![Block::Verdicts(experiment.comparisons.iter().map(row).collect())];
+    let own = super::confirmed(experiment);
+    let sentences = own.iter().chain(experiment.confirmed).map(|confirmed| confirmed.sentence.clone());
+    blocks.extend(sentences.map(Block::Text));
     if experiment.plan.aa {
         blocks.push(Block::Text(
             "Both arms are the same on purpose: anything but \"different\" is as it should be.".to_owned(),

@@ -9,12 +9,15 @@ use anyhow::anyhow;
 use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Store, StoreError, Trial, analyze};
 use zenkai_measure::explain::{Explanation, explain};
-use zenkai_report::{Experiment, TimeSeries};
+use zenkai_report::{Confirmed, Experiment, TimeSeries};
 
 use super::{CommandError, recordings::Recordings};
 
 /// Largest JSON file beside an experiment that is read.
 const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// Confirmations of one experiment that are shown.
+const MOST_CONFIRMATIONS: usize = 50;
 
 /// An experiment as read, and what was found in it.
 pub(super) struct Stored {
@@ -26,6 +29,7 @@ pub(super) struct Stored {
     host: Option<Value>,
     same: Option<Value>,
     series: Vec<TimeSeries>,
+    confirmed: Vec<Confirmed>,
     notes: Vec<String>,
 }
 
@@ -46,6 +50,7 @@ impl Stored {
             host: None,
             same: None,
             series: Vec::new(),
+            confirmed: Vec::new(),
             notes: Vec::new(),
         })
     }
@@ -63,6 +68,7 @@ impl Stored {
                 .map_err(|error| CommandError::usage(anyhow!("{}: {error}", self.dir)))?;
             self.explanations.push(explanation);
         }
+        self.read_confirmations(dir);
         Ok(self)
     }
 
@@ -77,7 +83,22 @@ impl Stored {
             host: self.host.as_ref(),
             same: self.same.as_ref(),
             series: &self.series,
+            confirmed: &self.confirmed,
             notes: &self.notes,
+        }
+    }
+
+    /// The experiments below this one that prove single settings of it.
+    fn read_confirmations(&mut self, dir: &Path) {
+        for nth in 1..=MOST_CONFIRMATIONS {
+            let below = dir.join(format!("confirm-{nth}"));
+            if std::fs::symlink_metadata(&below).is_err() {
+                return;
+            }
+            match Self::open(&below) {
+                Ok(stored) => self.confirmed.extend(zenkai_report::confirmed(&stored.shown())),
+                Err(error) => self.notes.push(format!("{}: {:#}", below.display(), error.error)),
+            }
         }
     }
 

@@ -26,6 +26,9 @@ pub(super) fn verdicts(page: &mut Page, experiment: &Experiment) {
             }
         });
     }
+    for confirmed in super::super::confirmed(experiment).iter().chain(experiment.confirmed) {
+        page.leaf("p", &[("class", "confirmed")], &format!("{}.", confirmed.sentence.trim_end_matches('.')));
+    }
     if experiment.plan.aa {
         page.leaf(
             "p",

@@ -27,6 +27,8 @@ enum Part {
     Profile(Vec<String>),
     /// One knob.
     Set(Knob, String),
+    /// What was asked for before, except this knob.
+    Without(String),
     /// The user's own commands.
     Hook { enter: String, leave: Option<String> },
     /// A workload of its own.
@@ -76,6 +78,7 @@ fn part(text: &str) -> Result<Option<Part>, CommandError> {
             Ok(Some(Part::Profile(names.map(str::to_owned).collect())))
         }
         ("set", rest) => set(rest).map(Some),
+        ("without", knob) if !knob.trim().is_empty() => Ok(Some(Part::Without(knob.trim().to_owned()))),
         ("enter", command) if !command.trim().is_empty() => {
             Ok(Some(Part::Hook { enter: command.to_owned(), leave: None }))
         }
@@ -119,13 +122,43 @@ fn unknown(text: &str) -> CommandError {
     match is_profile {
         Some(name) => error.hint(format!("`profile:{name}`")),
         None if text.contains('=') => error.hint(format!("`set:{text}`")),
-        None => {
-            error.hint("now, profile:NAME, set:KNOB=VALUE, cmd:'COMMAND', enter='COMMAND' leave='COMMAND'")
-        }
+        None => error.hint(
+            "now, profile:NAME, set:KNOB=VALUE, without:KNOB, cmd:'COMMAND', enter='COMMAND' leave='COMMAND'",
+        ),
+    }
+}
+
+/// Whether a setting is meant by `name`: by its whole name, or by the end of it from a dot or slash on. Several devices
+/// have files of one name each; they are all meant.
+pub(super) fn named(name: &str, what: &str) -> bool {
+    what.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '/']))
+}
+
+/// What a wish is called among an arm's settings.
+fn shown(wish: &Wish) -> String {
+    match &wish.want {
+        Want::Set { knob, .. } | Want::SetFirst { knob, .. } => knob.to_string(),
+        Want::Run { act, .. } => act.to_string(),
+        Want::Hold(_) | Want::Leave(_) | Want::Cannot { .. } => String::new(),
     }
 }
 
 impl ArmSpec {
+    /// This arm without some of its settings, each left as `values` says, or untouched where it says nothing.
+    pub(super) fn without(&self, settings: &[(String, Option<String>)]) -> Result<Self, CommandError> {
+        let [word] = self.words.as_slice() else {
+            return Err(wrong(format!("nothing can be taken out of `{}`: it is one command", self.text())));
+        };
+        let asked: Vec<String> = self.wishes()?.iter().map(shown).collect();
+        let mut words = vec![word.clone()];
+        for (what, value) in settings {
+            // What the active profile holds is set by no arm, and yet changes where another profile takes its place.
+            words.extend(asked.contains(what).then(|| format!("without:{what}")));
+            words.extend(value.as_ref().map(|value| format!("set:{what}={value}")));
+        }
+        one(&[words.join(JOIN)])
+    }
+
     /// As it is shown, and stored.
     pub(super) fn text(&self) -> String {
         self.words.join(" ")
@@ -166,6 +199,17 @@ impl ArmSpec {
                 Part::Set(knob, to) => {
                     let want = Want::Set { knob: knob.clone(), to: to.as_str().into(), when: When::Now };
                     wishes.push(wish(want, to));
+                }
+                Part::Without(name) => {
+                    let before = wishes.len();
+                    wishes.retain(|wish: &Wish| !named(name, &shown(wish)));
+                    if wishes.len() == before {
+                        return Err(wrong(format!(
+                            "`without:{name}`: `{}` sets nothing of that name",
+                            self.text()
+                        ))
+                        .hint("a sysctl, a file below /sys, or the end of its name from a dot or slash on"));
+                    }
                 }
                 Part::Hook { enter, leave } => {
                     let undo = leave.as_deref().map(shell);
@@ -231,6 +275,31 @@ mod tests {
     }
 
     #[test]
+    fn a_knob_can_be_left_out() {
+        let word = "set:vm.swappiness=1 + set:vm.dirty_ratio=5 + without:swappiness";
+        let found = parse(&[word]).unwrap().remove(0);
+        let knobs: Vec<String> = found.wishes().unwrap().iter().map(shown).collect();
+        assert_eq!(knobs, ["vm.dirty_ratio"]);
+        let less = found.without(&[("vm.dirty_ratio".into(), Some("20".into()))]).unwrap();
+        assert_eq!(less.text(), format!("{word} + without:vm.dirty_ratio + set:vm.dirty_ratio=20"));
+        let wishes = less.wishes().unwrap();
+        assert!(matches!(&wishes[..], [Wish { asked, .. }] if asked == "20"), "{wishes:?}");
+        let error =
+            parse(&["set:vm.swappiness=1 + without:ppiness"]).unwrap().remove(0).wishes().unwrap_err();
+        assert!(error.error.to_string().contains("sets nothing of that name"), "{}", error.error);
+        let hook = parse(&["enter=a", "leave=b"]).unwrap().remove(0);
+        assert!(hook.without(&[("a".into(), None)]).is_err());
+    }
+
+    #[test]
+    fn an_ending_names_whole_parts() {
+        let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+        assert!(named("scaling_governor", governor) && named("policy0/scaling_governor", governor));
+        assert!(named(governor, governor) && !named("governor", governor) && !named("scaling", governor));
+        assert!(named("swappiness", "vm.swappiness") && !named("", "vm.swappiness"));
+    }
+
+    #[test]
     fn commands_go_to_a_shell_only_when_they_need_one() {
         let found = parse(&["cmd:sleep 0.1", "cmd:cat /etc/passwd | wc -l", "cmd:A=1 sleep 1"]).unwrap();
         assert_eq!(found[0].command().unwrap(), ["sleep", "0.1"]);
@@ -249,6 +318,7 @@ mod tests {
             ("set:=1", "KNOB=VALUE"),
             ("cpu-max:100%", "1% to 99%"),
             ("profile:", "nothing that can be compared"),
+            ("without:", "nothing that can be compared"),
             ("nonsense", "nothing that can be compared"),
             ("", "nothing that can be compared"),
         ] {

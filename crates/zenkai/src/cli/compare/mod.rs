@@ -1,6 +1,7 @@
 //! `zenkai compare`: does it make a difference, and how large is it?
 
 mod arm;
+mod confirm;
 mod options;
 mod progress;
 mod quiet;
@@ -23,6 +24,7 @@ use zenkai_measure::{
 
 use super::{CommandError, Exit, change, experiment::Stored, guard::Guard, output, report};
 use arm::ArmSpec;
+use confirm::Confirmation;
 pub(super) use options::Args;
 use progress::Teller;
 use stage::{LiveArm, LiveStage};
@@ -35,13 +37,58 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     };
     let arms = asked.arms()?;
     if !arms.iter().any(|arm| arm.spec.changes_machine()) {
-        return carry_on(args, asked, arms, None, &interrupt, out, err);
+        return all(args, asked, arms, None, &interrupt, out, err);
     }
     change::changing_and_telling(err, |session, err| {
         // It lives as long as the session: when both are gone by SIGKILL, the guard gets the lock.
         let _guard = Guard::start()?;
-        carry_on(args, asked, arms, Some(session), &interrupt, out, err)
+        all(args, asked, arms, Some(session), &interrupt, out, err)
     })
+}
+
+/// The experiment, and those that prove single settings of it.
+fn all(
+    args: &Args,
+    asked: Asked,
+    arms: Vec<LiveArm>,
+    session: Option<&zenkai_tune::transaction::Session>,
+    interrupt: &Interrupt,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, CommandError> {
+    let (mut exit, dir) = carry_on(args, asked, arms, session, interrupt, err)?;
+    // A program that reads JSON wants one document: it has the confirmations in it.
+    if !args.json || args.confirm.is_empty() || exit != Exit::Fine {
+        show(args, &dir, out, err)?;
+    }
+    for knob in &args.confirm {
+        if exit != Exit::Fine {
+            break;
+        }
+        let confirmation = match confirm::confirmation(&dir, knob)? {
+            Ok(confirmation) => confirmation,
+            Err(why) => {
+                writeln!(err, "zenkai: nothing to confirm: {why}")?;
+                continue;
+            }
+        };
+        writeln!(err, "\nzenkai: what does {knob} do alone?")?;
+        let asked = Asked::confirming(confirmation);
+        let arms = asked.arms()?;
+        let (ended, of_knob) = carry_on(args, asked, arms, session, interrupt, err)?;
+        if !args.json {
+            show(args, &of_knob, out, err)?;
+        }
+        exit = ended;
+    }
+    if !args.confirm.is_empty() && exit == Exit::Fine {
+        let stored = Stored::open(&dir)?.with_everything(&dir)?;
+        save_page(&stored, &dir)?;
+        if args.json {
+            output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
+        }
+    }
+    Ok(exit)
 }
 
 /// What is compared, before anything is known of the machine.
@@ -51,6 +98,8 @@ struct Asked {
     metric: Option<String>,
     /// An experiment to go on with.
     store: Option<(Store, PathBuf)>,
+    /// What an earlier experiment laid down, and what of it is to be proved.
+    confirmation: Option<Confirmation>,
 }
 
 impl Asked {
@@ -77,7 +126,15 @@ impl Asked {
             let error = anyhow!("`{}` is there twice", twice.1.text());
             return Err(CommandError::usage(error).hint("--aa compares one arm with itself"));
         }
-        Ok(Self { specs, workload: args.command.clone(), metric: args.metric.clone(), store: None })
+        let (workload, metric) = (args.command.clone(), args.metric.clone());
+        Ok(Self { specs, workload, metric, store: None, confirmation: None })
+    }
+
+    fn confirming(confirmation: Confirmation) -> Self {
+        let base = &confirmation.base;
+        let metric = base.metric.pattern.clone().unwrap_or_else(|| base.metric.name.clone());
+        let (specs, workload) = (confirmation.specs.to_vec(), base.workload.clone());
+        Self { specs, workload, metric: Some(metric), store: None, confirmation: Some(confirmation) }
     }
 
     fn resumed(dir: &Path) -> Result<Self, CommandError> {
@@ -88,7 +145,7 @@ impl Asked {
             plan.arms.iter().map(|arm| arm::one(&arm.parts)).collect::<Result<_, _>>()?;
         let metric = plan.metric.pattern.clone().unwrap_or_else(|| plan.metric.name.clone());
         let (workload, metric) = (plan.workload.clone(), Some(metric));
-        Ok(Self { specs, workload, metric, store: Some((store, dir)) })
+        Ok(Self { specs, workload, metric, store: Some((store, dir)), confirmation: None })
     }
 
     /// Each arm with its workload.
@@ -117,16 +174,18 @@ fn carry_on(
     arms: Vec<LiveArm>,
     session: Option<&zenkai_tune::transaction::Session>,
     interrupt: &Interrupt,
-    out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<Exit, CommandError> {
+) -> Result<(Exit, PathBuf), CommandError> {
     let choice = choice(asked.metric.as_deref(), &arms)?;
     let mut stage = LiveStage::new(session, arms, choice, interrupt);
     let (mut store, dir) = if let Some(opened) = asked.store {
         opened
     } else {
-        let plan = lay_down(args, &asked.workload, &mut stage)?;
-        let dir = args.directory(plan.created_unix_s)?;
+        let plan = lay_down(args, &asked, &mut stage)?;
+        let dir = match asked.confirmation {
+            Some(confirmation) => confirmation.dir,
+            None => args.directory(plan.created_unix_s)?,
+        };
         (create(&dir, plan)?, dir)
     };
     stage.ready(&store.plan, &dir);
@@ -137,14 +196,10 @@ fn carry_on(
     // The machine first, whatever came of the experiment.
     if let Err(why) = stage.leave() {
         teller.keep(&format!("zenkai: {why}"));
-        return Ok(Exit::NotRestored);
+        return Ok((Exit::NotRestored, dir));
     }
     match finish {
-        Ok(finish) => {
-            let exit = told(&finish, &dir, &mut teller);
-            show(args, &dir, out, err)?;
-            Ok(exit)
-        }
+        Ok(finish) => Ok((told(&finish, &dir, &mut teller), dir)),
         Err(error) => {
             let error = run_error(error);
             // With nothing measured there is nothing to go on with: most likely a word has to be typed again.
@@ -169,18 +224,29 @@ fn told(finish: &Finish, dir: &Path, teller: &mut Teller) -> Exit {
 }
 
 /// The plan, with what each arm changes on this machine: every arm is entered and left once before it is written.
-fn lay_down(args: &Args, workload: &[String], stage: &mut LiveStage) -> Result<Plan, CommandError> {
+fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, CommandError> {
+    let confirms = asked.confirmation.as_ref().map(|confirmation| &confirmation.confirms);
     let mut arms = Vec::new();
     for nth in 0..stage.arms.len() {
         let settings = stage.settings(nth).map_err(stage_error)?;
         let spec = &stage.arms[nth].spec;
-        let name = match (args.aa, nth) {
-            (true, 0) => format!("{} (A)", spec.text()),
-            (true, _) => format!("{} (B)", spec.text()),
-            (false, _) => spec.text(),
+        let name = match (args.aa, nth, confirms) {
+            (_, 0, Some(confirms)) => format!("{} with {} as in {}", confirms.b, confirms.knob, confirms.a),
+            (_, _, Some(confirms)) => confirms.b.clone(),
+            (true, 0, None) => format!("{} (A)", spec.text()),
+            (true, _, None) => format!("{} (B)", spec.text()),
+            (false, _, None) => spec.text(),
         };
         let command = spec.command().unwrap_or_default();
         arms.push(Arm { settings, command, parts: spec.words.clone(), ..Arm::new(name, spec.text()) });
+    }
+    if let Some(Confirmation { base, confirms, .. }) = &asked.confirmation {
+        let (metric, better) = (base.metric.clone(), base.rule.better);
+        let most = base.rule.looks.last().copied().unwrap_or_else(|| args.pairs());
+        let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.seed(), most);
+        options::adjust_as(base, &mut plan);
+        plan.confirms = Some(confirms.clone());
+        return Ok(plan);
     }
     let choice = &stage.choice;
     let name = choice.name();
@@ -196,7 +262,7 @@ fn lay_down(args: &Args, workload: &[String], stage: &mut LiveStage) -> Result<P
     };
     let unit = known.map_or("", |(unit, _)| unit).to_owned();
     let metric = Metric { name, unit, pattern: choice.pattern() };
-    let mut plan = Plan::new(arms, workload.to_vec(), metric, better, args.seed(), args.pairs());
+    let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.seed(), args.pairs());
     args.adjust(&mut plan, stage.session.is_some());
     Ok(plan)
 }
@@ -235,16 +301,20 @@ impl From<StoreError> for CommandError {
 /// The result, and a page with all of it beside the trials.
 fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CommandError> {
     let stored = Stored::open(dir)?.with_everything(dir)?;
-    let shown = stored.shown();
-    let page = dir.join("report.html");
-    report::save_here(&page, zenkai_report::experiment_html(&shown).as_bytes())?;
+    let page = save_page(&stored, dir)?;
     if args.json {
-        output::write_json(out, &zenkai_report::experiment_json(&shown)?)?;
+        output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
     } else {
-        output::write_blocks(out, &zenkai_report::experiment(&shown))?;
+        output::write_blocks(out, &zenkai_report::experiment(&stored.shown()))?;
     }
     writeln!(err, "graphs: {}", page.display())?;
     Ok(())
+}
+
+fn save_page(stored: &Stored, dir: &Path) -> Result<PathBuf, CommandError> {
+    let page = dir.join("report.html");
+    report::save_here(&page, zenkai_report::experiment_html(&stored.shown()).as_bytes())?;
+    Ok(page)
 }
 
 /// A small count as a real number.

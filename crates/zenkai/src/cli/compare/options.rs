@@ -23,8 +23,9 @@ use crate::cli::{CommandError, time};
 /// A workload runs in each of them, in random order, until it is clear whether they differ.
 ///
 /// ARM is `now` (as it is), `profile:NAME`, `set:KNOB=VALUE` (a sysctl, or a file below /sys), `cmd:'COMMAND'` (the arm
-/// is the command itself), or `enter='COMMAND' leave='COMMAND'`. Parts are joined by ` + `. The first arm is what the
-/// others are compared with. Whatever happens, the machine ends as it began.
+/// is the command itself), or `enter='COMMAND' leave='COMMAND'`. Parts are joined by ` + `; `without:KNOB` takes out what
+/// the parts before it set (`profile:NAME + without:vm.swappiness`). The first arm is what the others are compared with.
+/// Whatever happens, the machine ends as it began.
 ///
 /// Exit code: 0 the experiment came to its end (the verdict is in the output), 2 it could not be done, 5 something
 /// could not be put back, 130 interrupted.
@@ -80,6 +81,10 @@ pub(in crate::cli) struct Args {
     /// Go on with an experiment that was interrupted
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arms", "command", "aa", "metric", "better", "out", "seed"])]
     pub(super) resume: Option<PathBuf>,
+    /// If the arms are different, prove by a fresh experiment what this setting of the arm does alone: a sysctl, a file,
+    /// or the end of its name. May be given several times, and with --resume after an experiment that is over
+    #[arg(long, value_name = "KNOB")]
+    pub(super) confirm: Vec<String>,
     /// Write JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -133,7 +138,6 @@ impl Args {
     }
 
     /// What the options change about the recommended plan.
-    #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the plan's record")]
     pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
         plan.rule.rho = self.rho;
         plan.rule.precision = self.precision;
@@ -144,7 +148,7 @@ impl Args {
         plan.timeout_s = self.timeout.map(|timeout| timeout.as_secs_f64());
         plan.sample_s = (!self.no_sample).then_some(self.interval.as_secs_f64());
         plan.aa = self.aa;
-        plan.created_unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        plan.created_unix_s = now_unix_s();
     }
 
     /// The experiment's directory: the one asked for, or a new one named after the time.
@@ -175,6 +179,22 @@ impl Args {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the plan's record")]
+fn now_unix_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// What the plan of an earlier experiment says, with today's date.
+pub(super) fn adjust_as(base: &Plan, plan: &mut Plan) {
+    plan.rule.rho = base.rule.rho;
+    plan.rule.precision = base.rule.precision;
+    if base.rule.looks.len() == 1 {
+        only_last_look(&mut plan.rule);
+    }
+    (plan.settle, plan.timeout_s, plan.sample_s) = (base.settle, base.timeout_s, base.sample_s);
+    plan.created_unix_s = now_unix_s();
+}
+
 fn only_last_look(rule: &mut Rule) {
     rule.looks = rule.looks.last().copied().into_iter().collect();
     rule.levels = local_levels(&rule.looks, rule.alpha);
@@ -192,6 +212,9 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
     for arm in &plan.arms {
         let settings: Vec<String> = arm.settings.iter().map(setting).collect();
         let what = match settings.len() {
+            0 if arm.is_idle() => {
+                "changes NOTHING: the machine shows all that it asks for already".to_owned()
+            }
             0 if arm.spec == "now" => "changes nothing".to_owned(),
             0 if arm.command.is_empty() => "changes no setting".to_owned(),
             0 => arm.command.join(" "),
@@ -199,6 +222,11 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
             many => format!("{}, and {} more", settings[..2].join(", "), many - 2),
         };
         tell(&format!("  {}: {what}", arm.name));
+    }
+    if plan.arms.iter().any(zenkai_measure::experiment::Arm::is_idle) {
+        tell(
+            "Warning: an arm does nothing here. Ctrl-C, unless you want to compare the machine with itself.",
+        );
     }
     let better = match plan.rule.better {
         verdict::Better::Lower => "lower is better",
