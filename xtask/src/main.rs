@@ -1,4 +1,4 @@
-//! Development tasks of zenkai: `cargo xtask test`, `docs`, `bench`, `lab`.
+//! Development tasks of zenkai: `cargo xtask test`, `docs`, `bench`, `calibrate`, `lab`.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -10,6 +10,8 @@ mod bench_capture;
 mod bench_count;
 mod bench_sampler;
 mod bench_tuned;
+mod calibrate;
+mod calibrate_page;
 mod docs;
 mod lab;
 mod process;
@@ -34,6 +36,9 @@ enum Command {
     Docs(docs::DocsArgs),
     /// Measure the program's own cost, side by side, and print ratios
     Bench(bench::BenchArgs),
+    /// Equal arms and known differences on this machine: does `zenkai compare` keep its promises? Writes
+    /// docs/calibration.md
+    Calibrate(calibrate::CalibrateArgs),
     /// The real-kernel laboratory: QEMU guests to test against
     #[command(subcommand)]
     Lab(lab::LabCommand),
@@ -44,6 +49,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Test(args) => Ok(test::run(&args)),
         Command::Docs(args) => docs::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Lab(command) => lab::run(command),
     }
 }
