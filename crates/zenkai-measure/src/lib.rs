@@ -2,6 +2,7 @@
 //!
 //! This crate knows nothing of profiles: whatever is compared hides behind an arm that can be entered and left.
 
+pub mod bisect;
 pub mod experiment;
 pub mod explain;
 pub mod formats;
