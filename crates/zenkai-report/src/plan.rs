@@ -120,11 +120,18 @@ fn overview(plan: &Plan) -> String {
 fn verdicts(plan: &Plan) -> String {
     let count = |verdict| plan.steps.iter().filter(|step| Verdict::of(step) == Some(verdict)).count();
     let parts = [
-        (count(Verdict::Differs), "differ"),
+        (count(Verdict::Differs), if count(Verdict::Differs) == 1 { "differs" } else { "differ" }),
         (count(Verdict::PendingReboot), "wait for the next boot"),
         (count(Verdict::Unknown), "cannot be told"),
-        (count(Verdict::NotAvailable), "are not available here"),
-        (count(Verdict::Same), "are as asked"),
+        (
+            count(Verdict::NotAvailable),
+            if count(Verdict::NotAvailable) == 1 {
+                "is not available here"
+            } else {
+                "are not available here"
+            },
+        ),
+        (count(Verdict::Same), if count(Verdict::Same) == 1 { "is as asked" } else { "are as asked" }),
     ];
     sentence(&parts, "there is nothing to compare")
 }

@@ -212,12 +212,16 @@ pub(super) fn held() -> Result<Held, CommandError> {
 /// What an earlier run left open is settled at the start of every command. Nothing is done where nothing was ever
 /// changed, without root, or while another zenkai is at work.
 pub(super) fn recover(err: &mut dyn Write) {
+    recover_within(Duration::ZERO, err);
+}
+
+/// The same, waiting at most this long for another zenkai.
+pub(super) fn recover_within(wait: Duration, err: &mut dyn Write) {
     if !has_journals() {
         return;
     }
     let begun = Store::open(Store::DEFAULT).and_then(|store| {
-        Session::begin(&LiveHost, &store, "recovery", Duration::ZERO)
-            .map(|session| told_recovery(&session, err))
+        Session::begin(&LiveHost, &store, "recovery", wait).map(|session| told_recovery(&session, err))
     });
     match begun {
         Ok(()) | Err(TransactionError::Locked { .. }) => {}

@@ -6,6 +6,7 @@
 use std::{
     io::{self, Read, Write},
     process::{Child, ChildStdin, Command, Stdio},
+    time::Duration,
 };
 
 use super::{CommandError, Exit, change};
@@ -13,6 +14,9 @@ use super::{CommandError, Exit, change};
 /// The hidden command's name.
 pub(super) const NAME: &str = "guard";
 const GOOD_BYE: &[u8] = b"done";
+/// A dying process closes its files in no certain order (`task_work_run` in kernel/task_work.c), so the lock may go
+/// later than the pipe; and whoever gets it first does what the guard is for.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// A guard on watch, as its experiment sees it.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ pub(super) fn run(err: &mut dyn Write) -> Result<Exit, CommandError> {
     let mut said = Vec::new();
     io::stdin().take(64).read_to_end(&mut said)?;
     if said != GOOD_BYE {
-        change::recover(err);
+        change::recover_within(LOCK_WAIT, err);
     }
     Ok(Exit::Fine)
 }

@@ -59,7 +59,7 @@ fn verifying_is_planning_again() {
     let machine = machine();
     let called = on(machine.path(), &["verify"]);
     assert_eq!(called.exit, Exit::Findings, "{}", called.err);
-    assert!(called.out.contains("1 differ, 1 are as asked"), "{}", called.out);
+    assert!(called.out.contains("1 differs, 1 is as asked"), "{}", called.out);
     std::fs::write(machine.path().join("sys/a"), "2\n").unwrap();
     let called = on(machine.path(), &["verify", "--json"]);
     assert_eq!(called.exit, Exit::Fine, "{}", called.out);

@@ -46,6 +46,8 @@ pub(super) struct LiveStage<'a> {
     /// The experiment's directory, where samples go.
     dir: PathBuf,
     entered: Option<Entered>,
+    /// Why an arm could not be left: then the machine is not as it was, whatever comes after.
+    stuck: Option<String>,
 }
 
 /// The arm that the machine is in.
@@ -81,7 +83,7 @@ impl<'a> LiveStage<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        Self { session, arms, choice, timeout, sample, interrupt, dir, entered }
+        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck: None }
     }
 
     /// Takes over what the plan says of every run.
@@ -139,6 +141,17 @@ impl<'a> LiveStage<'a> {
 
     /// Leaves the arm, if one is entered. Tells what somebody else changed meanwhile, which is kept.
     pub(super) fn leave(&mut self) -> Result<Option<String>, StageError> {
+        if let Some(why) = &self.stuck {
+            return Err(failed(why));
+        }
+        let left = self.undo();
+        if let Err(StageError::Failed(why)) = &left {
+            self.stuck = Some(why.clone());
+        }
+        left
+    }
+
+    fn undo(&mut self) -> Result<Option<String>, StageError> {
         let Some(Entered { transaction: Some(id), .. }) = self.entered.take() else { return Ok(None) };
         let Some(session) = self.session else { return Ok(None) };
         let request = change::request(Kind::Undo { of: id });
