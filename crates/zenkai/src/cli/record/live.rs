@@ -5,25 +5,22 @@ use std::{
     io::{self, Write},
 };
 
-use super::show::amount;
-
-/// Heading, channels that are added up, width.
-const COLUMNS: [(&str, &[&str], usize); 15] = [
-    ("run", &["sched.running"], 4),
+/// Heading, channels that are added up, width. Together they fit into 80 columns.
+const COLUMNS: [(&str, &[&str], usize); 14] = [
+    ("run", &["sched.running"], 3),
     ("blk", &["sched.blocked"], 4),
-    ("usr", &["cpu.usr"], 5),
-    ("sys", &["cpu.sys", "cpu.irq", "cpu.softirq"], 5),
+    ("usr", &["cpu.usr"], 4),
+    ("sys", &["cpu.sys", "cpu.irq", "cpu.softirq"], 4),
     ("idle", &["cpu.idle"], 5),
     ("wait", &["cpu.iowait"], 5),
     ("steal", &["cpu.steal"], 6),
-    ("free", &["memory.free"], 12),
-    ("cache", &["memory.cached"], 12),
-    ("swap/s", &["vmstat.swapped_in", "vmstat.swapped_out"], 8),
-    ("read/s", &["vmstat.paged_in"], 12),
-    ("write/s", &["vmstat.paged_out"], 12),
-    ("int/s", &["sched.interrupts"], 8),
-    ("ctxt/s", &["sched.context_switches"], 8),
-    ("fork/s", &["sched.forks"], 8),
+    ("free", &["memory.free"], 6),
+    ("cache", &["memory.cached"], 6),
+    ("swap", &["vmstat.swapped_in", "vmstat.swapped_out"], 6),
+    ("read/s", &["vmstat.paged_in"], 7),
+    ("write/s", &["vmstat.paged_out"], 8),
+    ("int/s", &["sched.interrupts"], 6),
+    ("ctxt/s", &["sched.context_switches"], 7),
 ];
 
 /// Lines between two headings.
@@ -51,12 +48,24 @@ fn column(channels: &[&str], values: &BTreeMap<&str, f64>) -> Option<String> {
         sum += values.get(channel)?;
     }
     let first = channels.first()?;
+    let is_bytes = first.starts_with("memory.") || first.starts_with("vmstat.paged");
     Some(match first.split('.').next()? {
-        "cpu" => format!("{:.0}%", sum * 100.0),
-        "memory" => amount(sum, "B"),
-        _ if first.starts_with("vmstat.paged") => amount(sum, "B"),
-        _ => format!("{sum:.0}"),
+        "cpu" => format!("{:.0}", sum * 100.0),
+        _ => short(sum, if is_bytes { 1024.0 } else { 1000.0 }),
     })
+}
+
+/// At most five letters: `904`, `1.8k`, `12G`.
+fn short(value: f64, step: f64) -> String {
+    let mut value = value;
+    let mut prefixes = ["", "k", "M", "G", "T", "P"].iter();
+    let mut prefix = prefixes.next().copied().unwrap_or_default();
+    while value >= step - 0.5 {
+        let Some(next) = prefixes.next() else { break };
+        (value, prefix) = (value / step, next);
+    }
+    let digits = usize::from(value < 9.95 && !prefix.is_empty());
+    format!("{value:.digits$}{prefix}")
 }
 
 #[cfg(test)]
@@ -64,15 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_measured_is_a_dash() {
-        let values =
-            BTreeMap::from([("cpu.usr", 0.25), ("sched.running", 3.0), ("memory.free", 1_048_576.0)]);
-        let mut out = Vec::new();
-        line(&values, 0, &mut out).unwrap();
-        let text = String::from_utf8(out).unwrap();
-        let (head, row) = text.split_once('\n').unwrap();
-        assert_eq!(head.len() + 1, row.len(), "{text}");
-        assert_eq!(row.split_whitespace().take(4).collect::<Vec<_>>(), ["3", "-", "25%", "-"]);
-        assert!(row.contains("1.00 MiB"), "{row}");
+    fn a_line_fits_a_narrow_terminal() {
+        assert!(COLUMNS.iter().map(|(_, _, width)| width).sum::<usize>() < 80);
+        assert!(COLUMNS.iter().skip(1).all(|(heading, _, width)| heading.len() < *width));
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let bytes = [0.0, 904.0, 1023.4, 1023.6, 12.4e9, 8.2e9].map(|value| short(value, 1024.0));
+        assert_eq!(bytes, ["0", "904", "1023", "1.0k", "12G", "7.6G"].map(str::to_owned));
+        assert_eq!([999.4, 999.6, 1_850.0].map(|value| short(value, 1000.0)), ["999", "1.0k", "1.9k"]);
+        assert_eq!(short(1e30, 1000.0), "1000000000000000P");
     }
 }
