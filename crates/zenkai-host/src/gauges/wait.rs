@@ -5,7 +5,11 @@
 use std::{
     io,
     mem::MaybeUninit,
-    os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::{
+        fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    process::{Child, Command},
     time::Duration,
 };
 
@@ -21,22 +25,10 @@ pub struct Interrupt(OwnedFd);
 
 impl Interrupt {
     /// From now on these signals wait to be seen. To be called before threads are started, which take the mask of
-    /// signals over; `std::process::Command` gives its children an empty one.
+    /// signals over. Processes that we start do so too: see [`Interrupt::spawn`].
     pub fn watch() -> io::Result<Self> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset fills in the set that it is given.
-        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-        // SAFETY: sigemptyset has just filled it in.
-        let mut set = unsafe { set.assume_init() };
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: a set that was filled in and a signal that exists.
-            unsafe { libc::sigaddset(&raw mut set, signal) };
-        }
-        // SAFETY: reads the set; the old mask is not asked for.
-        let error = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
-        if error != 0 {
-            return Err(io::Error::from_raw_os_error(error));
-        }
+        let set = signals();
+        mask(libc::SIG_BLOCK, &set)?;
         // SAFETY: reads the set and makes a new descriptor.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
@@ -44,6 +36,15 @@ impl Interrupt {
         }
         // SAFETY: the kernel has just opened this descriptor for us, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    /// Starts a command that these signals reach as usual. A mask of signals outlives `execve` (signal(7)), and
+    /// `std::process::Command` leaves it as it is.
+    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
+        let set = signals();
+        // SAFETY: pthread_sigmask may be called between fork and exec (signal-safety(7)); nothing is allocated.
+        unsafe { command.pre_exec(move || mask(libc::SIG_UNBLOCK, &set)) };
+        command.spawn()
     }
 
     /// Readable as soon as a signal has come.
@@ -56,6 +57,27 @@ impl Interrupt {
         // struct signalfd_siginfo (signalfd(2)).
         let mut information = [0_u8; 128];
         rustix::io::read(&self.0, &mut information).is_ok_and(|length| length > 0)
+    }
+}
+
+fn signals() -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: sigemptyset fills in the set that it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: sigemptyset has just filled it in.
+    let mut set = unsafe { set.assume_init() };
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: a set that was filled in and a signal that exists.
+        unsafe { libc::sigaddset(&raw mut set, signal) };
+    }
+    set
+}
+
+fn mask(how: libc::c_int, set: &libc::sigset_t) -> io::Result<()> {
+    // SAFETY: reads the set; the old mask is not asked for.
+    match unsafe { libc::pthread_sigmask(how, set, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
@@ -112,6 +134,20 @@ mod tests {
         let happened = wait(&interrupt, Some(&process), Duration::from_secs(60)).unwrap();
         assert_eq!(happened, Happened::Ended);
         assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_command_gets_its_signals() {
+        // In a thread of its own: only it has these signals blocked.
+        let ended = std::thread::spawn(|| {
+            let interrupt = Interrupt::watch().unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a test needs a process")]
+            let mut command = Command::new("sh");
+            command.args(["-c", "kill -TERM $$; exit 3"]);
+            interrupt.spawn(command).unwrap().wait().unwrap()
+        });
+        let ended = ended.join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
     }
 
     #[test]

@@ -110,6 +110,8 @@ pub(super) fn trusted_wishes(names: &[String]) -> Result<(Tuned<'static>, Vec<Wi
     // Only now may functions of the profile run programs: nobody but root wrote them.
     tuned.commands = Some(&Programs);
     let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    // What a program answers may name further files.
+    trusted(&profile)?;
     let wishes = tuned.wishes(&profile);
     Ok((tuned, wishes))
 }

@@ -75,7 +75,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         options.pid = Some(std::process::id());
     }
     let sampler = Sampler::start(&options)?;
-    let child = start(&args.command)?;
+    let child = start(&args.command, &interrupt)?;
     let session = Session { args, interrupt, sampler, live: Live::default(), body: Recording::mark() };
     let (recording, exit) = session.follow(child, file.as_mut(), out, err)?;
     if !args.live {
@@ -104,9 +104,11 @@ fn create(path: &Path) -> Result<std::fs::File, CommandError> {
 
 /// The user's own command, with the user's terminal.
 #[expect(clippy::disallowed_methods, reason = "the user asked to run this command")]
-fn start(command: &[String]) -> Result<Option<Child>, CommandError> {
+fn start(command: &[String], interrupt: &Interrupt) -> Result<Option<Child>, CommandError> {
     let Some((program, args)) = command.split_first() else { return Ok(None) };
-    let child = std::process::Command::new(program).args(args).spawn();
+    let mut command = std::process::Command::new(program);
+    command.args(args);
+    let child = interrupt.spawn(command);
     Ok(Some(child.with_context(|| format!("cannot run {program}")).map_err(CommandError::usage)?))
 }
 
