@@ -271,7 +271,15 @@ fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
     std::fs::create_dir_all(dir).map_err(failed)?;
     // Both must be ours: a link that waits here could lead root anywhere.
-    std::fs::create_dir(dir.join("samples")).map_err(failed)?;
+    if let Err(error) = std::fs::create_dir(dir.join("samples")) {
+        let shown = dir.display();
+        return Err(if error.kind() == std::io::ErrorKind::AlreadyExists {
+            CommandError::usage(anyhow!("{shown} has been used for an experiment already"))
+                .hint(format!("zenkai compare --resume {shown}, or another directory with --out"))
+        } else {
+            failed(error).into()
+        });
+    }
     let store = Store::create(dir, plan)?;
     let facts = serde_json::to_vec_pretty(&zenkai_facts::observe(&LiveHost))?;
     OpenOptions::new()

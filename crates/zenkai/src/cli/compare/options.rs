@@ -221,7 +221,12 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
             1..=3 => settings.join(", "),
             many => format!("{}, and {} more", settings[..2].join(", "), many - 2),
         };
-        tell(&format!("  {}: {what}", arm.name));
+        // Plain words are run as they stand: once is enough.
+        if arm.spec.strip_prefix("cmd:") == Some(what.as_str()) {
+            tell(&format!("  {}", arm.name));
+        } else {
+            tell(&format!("  {}: {what}", arm.name));
+        }
     }
     if plan.arms.iter().any(zenkai_measure::experiment::Arm::is_idle) {
         tell(
