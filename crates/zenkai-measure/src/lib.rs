@@ -11,3 +11,9 @@ pub mod os_index;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;
+
+/// A counter as a number. Exact below 2^53, and beyond that the loss is a part in 10^16.
+#[expect(clippy::cast_precision_loss, reason = "what is computed from it is a measurement, not a count")]
+pub(crate) fn to_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -26,6 +26,22 @@ pub struct Wish {
     pub risk: Option<String>,
 }
 
+impl Wish {
+    /// What no profile but a command asks for.
+    pub fn by_hand(want: Want, asked: &str) -> Self {
+        Self {
+            origin: Origin::CommandLine,
+            unit: String::new(),
+            plugin: String::new(),
+            option: String::new(),
+            device: None,
+            asked: asked.to_owned(),
+            want,
+            risk: None,
+        }
+    }
+}
+
 /// What is wanted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

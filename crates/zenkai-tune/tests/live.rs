@@ -5,7 +5,6 @@ use std::time::Duration;
 use zenkai_host::{Host, Knob, LiveHost, TunableHost, Value, value};
 use zenkai_tune::{
     Plan, Want, When, Wish,
-    profile::Origin,
     transaction::{End, Kind, Request, Session, Store},
 };
 
@@ -24,16 +23,7 @@ impl Drop for Restore {
 }
 
 fn wish(knob: &Knob, to: &str) -> Wish {
-    Wish {
-        origin: Origin::CommandLine,
-        unit: String::new(),
-        plugin: String::new(),
-        option: String::new(),
-        device: None,
-        asked: to.into(),
-        want: Want::Set { knob: knob.clone(), to: to.into(), when: When::Now },
-        risk: None,
-    }
+    Wish::by_hand(Want::Set { knob: knob.clone(), to: to.into(), when: When::Now }, to)
 }
 
 fn request(kind: Kind) -> Request {

@@ -123,14 +123,7 @@ fn replace(dir: &OwnedFd, name: &str, text: &str, old: Option<&Stat>) -> io::Res
 fn write_new(dir: &OwnedFd, temporary: &str, name: &str, text: &str, old: Option<&Stat>) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(dir, temporary, flags, Mode::RUSR | Mode::WUSR)?;
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        match rustix::io::write(&file, rest) {
-            Err(Errno::INTR) => {}
-            Ok(0) => return Err(Errno::IO.into()),
-            count => rest = &rest[count?..],
-        }
-    }
+    write_all(&file, text.as_bytes())?;
     let now = rustix::fs::fstat(&file)?;
     if let Some(old) = old
         && (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid)
@@ -150,6 +143,18 @@ fn write_new(dir: &OwnedFd, temporary: &str, name: &str, text: &str, old: Option
         copy_label(dir, name, &file)?;
     }
     Ok(rustix::fs::fsync(&file)?)
+}
+
+/// Writes everything, however many calls that takes.
+pub(super) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(file, bytes) {
+            Err(Errno::INTR) => {}
+            Ok(0) => return Err(Errno::IO.into()),
+            count => bytes = &bytes[count?..],
+        }
+    }
+    Ok(())
 }
 
 fn copy_label(dir: &OwnedFd, name: &str, to: &OwnedFd) -> io::Result<()> {

@@ -55,15 +55,7 @@ pub fn append_log(path: &str, text: &str, limit: u64, kept: u32) -> io::Result<(
         rustix::fs::renameat(&dir, name, &dir, format!("{name}.1"))?;
         file = append()?.0;
     }
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        match rustix::io::write(&file, rest) {
-            Err(Errno::INTR) => {}
-            Ok(0) => return Err(Errno::IO.into()),
-            count => rest = &rest[count?..],
-        }
-    }
-    Ok(())
+    super::file::write_all(&file, text.as_bytes())
 }
 
 fn is_ours(stat: &Stat) -> bool {

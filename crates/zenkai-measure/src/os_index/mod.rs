@@ -218,7 +218,7 @@ impl Bench {
             done += u64::from(batch);
             let now = start.elapsed();
             if now >= self.time {
-                return Ok(crate::workload::count(done) / now.as_secs_f64());
+                return Ok(crate::to_f64(done) / now.as_secs_f64());
             }
             if now.saturating_sub(before) < BATCH {
                 batch = batch.saturating_mul(2);

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::template::Column;
+use crate::to_f64;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -201,12 +202,6 @@ fn advance(before: u64, now: u64, limit: Option<u64>) -> Option<u64> {
     }
     let limit = limit?;
     (before <= limit && before >= limit / 2 && now < limit / 2).then(|| limit - before + now)
-}
-
-/// Exact below 2^53; counters of this size differ in digits that nobody sees.
-#[expect(clippy::cast_precision_loss, reason = "a quotient of the two is a measurement, not a count")]
-pub(super) fn to_f64(number: u64) -> f64 {
-    number as f64
 }
 
 /// Collects the channels of a source.

@@ -98,8 +98,8 @@ impl Processes {
 
 impl Seen {
     fn cpu_s(&self) -> f64 {
-        let ticks = super::channel::to_f64(self.last.saturating_sub(self.first));
-        ticks / super::channel::to_f64(rustix::param::clock_ticks_per_second().max(1))
+        let ticks = crate::to_f64(self.last.saturating_sub(self.first));
+        ticks / crate::to_f64(rustix::param::clock_ticks_per_second().max(1))
     }
 }
 

@@ -22,7 +22,7 @@ mod calibration;
 mod noise;
 
 /// A count as a real number. Counts here are trials and re-randomisations: far below the 2³² where this saturates.
-pub(crate) fn real(count: usize) -> f64 {
+pub fn real(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 

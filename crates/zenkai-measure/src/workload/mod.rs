@@ -145,7 +145,7 @@ impl Prepared {
         numbers.push(("user".to_owned(), ran.user.as_secs_f64()));
         numbers.push(("sys".to_owned(), ran.system.as_secs_f64()));
         if ran.max_rss_bytes > ran.max_rss_floor_bytes {
-            numbers.push(("maxrss".to_owned(), text::real(ran.max_rss_bytes)));
+            numbers.push(("maxrss".to_owned(), crate::to_f64(ran.max_rss_bytes)));
         }
         let measure = |(name, value): (String, f64)| {
             let (unit, better) = self.describe(&name).unwrap_or(("", None));
@@ -184,11 +184,6 @@ impl std::fmt::Debug for Prepared {
             .field("added", &self.added)
             .finish_non_exhaustive()
     }
-}
-
-/// A count as a number.
-pub(crate) fn count(count: u64) -> f64 {
-    text::real(count)
 }
 
 /// Whether the user already gave one of `options`, as a word of its own or with `=`.

@@ -2,7 +2,7 @@
 //!
 //! Bogo operations of one version cannot be compared with another's; two arms on one machine can.
 
-use super::{Adapter, Kind, given, higher, text};
+use super::{Adapter, Kind, given, higher};
 
 pub(super) struct StressNg;
 
@@ -48,7 +48,7 @@ impl Adapter for StressNg {
         }
         // Stressors differ by orders of magnitude: the geometric mean weighs their ratios alike.
         let logs: f64 = rates.iter().map(|rate| libm::log(*rate)).sum();
-        let count = text::real(u64::try_from(rates.len()).unwrap_or(u64::MAX));
+        let count = crate::to_f64(u64::try_from(rates.len()).unwrap_or(u64::MAX));
         let mut numbers = vec![("bogo_ops".to_owned(), libm::exp(logs / count))];
         for (name, rate, per_cpu_time) in rows {
             numbers.push((format!("{name}/bogo_ops"), rate));

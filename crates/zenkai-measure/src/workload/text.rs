@@ -33,12 +33,3 @@ fn split(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '-' | '+')).unwrap_or(text.len());
     text.split_at_checked(end)
 }
-
-/// A count as a number; exact up to 2^53.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "nothing here counts beyond 2^53, and the loss is a part in 10^16"
-)]
-pub(super) fn real(count: u64) -> f64 {
-    count as f64
-}

@@ -10,6 +10,7 @@ pub(crate) mod words;
 use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};
 use zenkai_measure::explain::Explanation;
+use zenkai_measure::statistics::real;
 
 pub use confirmed::{Confirmed, confirmed};
 pub use html::experiment_html;
@@ -100,11 +101,6 @@ impl OfArm {
         let lower = if even { self.values.get(middle.checked_sub(1)?)? } else { &upper };
         Some(f64::midpoint(*lower, upper))
     }
-}
-
-/// A count as a real number; counts here are far below the 2³² where this saturates.
-fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

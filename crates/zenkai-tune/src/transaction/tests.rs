@@ -9,7 +9,7 @@ use std::{
 use zenkai_host::{Act, DirEntry, FakeHost, Finished, Query, Reply, StoreRule};
 
 use super::*;
-use crate::{Want, When, Wish, profile::Origin};
+use crate::{Want, When, Wish};
 
 mod acts;
 mod held;
@@ -46,16 +46,7 @@ fn shown(host: &dyn Host) -> Vec<Vec<u8>> {
 fn wish(knob: &str, to: &str) -> Wish {
     let attribute = Knob::Attribute(knob.into());
     let knob = if knob.starts_with("/etc") { Knob::File(knob.into()) } else { attribute };
-    Wish {
-        origin: Origin::CommandLine,
-        unit: String::new(),
-        plugin: String::new(),
-        option: String::new(),
-        device: None,
-        asked: to.into(),
-        want: Want::Set { knob, to: to.into(), when: When::Now },
-        risk: None,
-    }
+    Wish::by_hand(Want::Set { knob, to: to.into(), when: When::Now }, to)
 }
 
 fn all_kinds() -> Vec<Wish> {

@@ -24,10 +24,10 @@ use super::{CommandError, Exit};
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// How long: 500ms, 60s, 5m, 1h [default: until the command ends, or Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = super::time::duration)]
     time: Option<Duration>,
     /// From one sample to the next: 10ms to 1s
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = super::time::duration)]
     interval: Duration,
     /// Write the recording to this file, which must not exist yet
     #[arg(short, long, value_name = "FILE")]
@@ -201,35 +201,5 @@ impl Session<'_> {
             return Ok(Exit::Findings);
         }
         Ok(Exit::Fine)
-    }
-}
-
-/// `500ms`, `10s`, `5m`, `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits =
-        text.len() - text.trim_start_matches(|sign: char| sign.is_ascii_digit() || sign == '.').len();
-    let (number, unit) = text.split_at(digits);
-    let scale = match unit {
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("a time is a number with its unit: 500ms, 60s, 5m, 1h".to_owned()),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("{number:?} is no number"))?;
-    Duration::try_from_secs_f64(number * scale).map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
-        for wrong in ["", "5", "s", "-1s", "1d", "1..2s", "99999999999999999999999h"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -57,7 +57,7 @@ fn channels(lines: &Lines, channels: &mut Channels) {
     }
     if !now.is_empty() {
         let plus: Vec<Column> = now.iter().map(|&(_, column)| column).collect();
-        let factor = 1000.0 / super::super::channel::to_f64(u64::try_from(plus.len()).unwrap_or(1));
+        let factor = 1000.0 / crate::to_f64(u64::try_from(plus.len()).unwrap_or(1));
         let rule = Rule::Level { plus, minus: Vec::new() };
         channels.by("clock.mean", "Hz", "clock, mean of the CPUs as cpufreq says", rule, factor);
     }

@@ -1,6 +1,7 @@
 //! The effect of each arm with its interval, and how it narrowed from look to look.
 
 use zenkai_measure::experiment::Comparison;
+use zenkai_measure::statistics::real;
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
 
 use super::super::Experiment;
@@ -26,7 +27,7 @@ pub(super) fn intervals(page: &mut Page, experiment: &Experiment) {
     }
     let rho = 100.0 * experiment.plan.rule.rho;
     let scale = scale(&shown, rho);
-    let earlier = |comparison: &Comparison| words_real(comparison.judgement.looks.len().saturating_sub(1));
+    let earlier = |comparison: &Comparison| real(comparison.judgement.looks.len().saturating_sub(1));
     let height: f64 = shown.iter().map(|comparison| ROW + LOOK * earlier(comparison)).sum();
     let (top, bottom) = (24.0, 30.0 + height);
     let view = format!("0 0 860 {}", n(bottom + 42.0));
@@ -47,10 +48,6 @@ pub(super) fn intervals(page: &mut Page, experiment: &Experiment) {
             y += ROW + LOOK * earlier(comparison);
         }
     });
-}
-
-fn words_real(count: usize) -> f64 {
-    super::super::real(count)
 }
 
 /// The final intervals, nothing, and what does not matter are always on the page; wider early looks run out of it.

@@ -75,7 +75,7 @@ fn body(page: &mut Page, experiment: &Experiment) {
             words::shell(&experiment.plan.workload)
         };
         let trials = experiment.trials.len();
-        let laid_down = words::date(experiment.plan.created_unix_s);
+        let laid_down = crate::utc(experiment.plan.created_unix_s);
         page.el("p", &[("class", "quiet")], |page| {
             page.leaf("code", &[], &workload);
             page.text(&format!(" · {trials} trials · {laid_down}"));

@@ -6,7 +6,7 @@ use zenkai_measure::explain::{ChannelShift, Explanation, Role};
 use zenkai_measure::statistics::verdict::Verdict;
 
 use super::super::Experiment;
-use super::super::words::{self, date, digits, interval, p_value, quantity, shell, signed};
+use super::super::words::{self, digits, interval, p_value, quantity, shell, signed};
 use super::page::{Page, colour};
 
 /// Below this p-value an arm leaves traces in the next trial.
@@ -290,7 +290,7 @@ pub(super) fn repeat(page: &mut Page, experiment: &Experiment) {
     page.leaf("pre", &[], &shell(&["zenkai".into(), "analyze".into(), experiment.dir.into()]));
     let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
     let rows = [
-        ("laid down", date(plan.created_unix_s)),
+        ("laid down", crate::utc(plan.created_unix_s)),
         ("metric", format!("{} ({}), {}", plan.metric.name, plan.metric.unit, better(experiment))),
         ("seed of the order", plan.order_seed.to_string()),
         ("judged after", format!("{} pairs", looks.join(", "))),

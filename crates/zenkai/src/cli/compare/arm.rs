@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use zenkai_host::{Act, Knob, LiveHost};
 use zenkai_tune::{
     Want, When, Wish, nearest,
-    profile::{Library, MainConf, Origin},
+    profile::{Library, MainConf},
 };
 
 use crate::cli::{CommandError, change};
@@ -198,7 +198,7 @@ impl ArmSpec {
                 Part::Profile(names) => wishes.extend(change::trusted_wishes(names)?.1),
                 Part::Set(knob, to) => {
                     let want = Want::Set { knob: knob.clone(), to: to.as_str().into(), when: When::Now };
-                    wishes.push(wish(want, to));
+                    wishes.push(Wish::by_hand(want, to));
                 }
                 Part::Without(name) => {
                     let before = wishes.len();
@@ -213,25 +213,12 @@ impl ArmSpec {
                 }
                 Part::Hook { enter, leave } => {
                     let undo = leave.as_deref().map(shell);
-                    wishes.push(wish(Want::Run { act: shell(enter), undo, verify: None }, enter));
+                    wishes.push(Wish::by_hand(Want::Run { act: shell(enter), undo, verify: None }, enter));
                 }
                 Part::Command(_) | Part::CpuMax(_) => {}
             }
         }
         Ok(wishes)
-    }
-}
-
-fn wish(want: Want, asked: &str) -> Wish {
-    Wish {
-        origin: Origin::CommandLine,
-        unit: String::new(),
-        plugin: String::new(),
-        option: String::new(),
-        device: None,
-        asked: asked.to_owned(),
-        want,
-        risk: None,
     }
 }
 

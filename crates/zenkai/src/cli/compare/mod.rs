@@ -324,8 +324,3 @@ fn save_page(stored: &Stored, dir: &Path) -> Result<PathBuf, CommandError> {
     report::save_here(&page, zenkai_report::experiment_html(&stored.shown()).as_bytes())?;
     Ok(page)
 }
-
-/// A small count as a real number.
-fn real(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
-}

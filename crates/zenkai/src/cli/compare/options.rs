@@ -10,12 +10,12 @@ use anyhow::anyhow;
 use zenkai_measure::{
     experiment::{Plan, Setting, Settle},
     statistics::{
+        real,
         sequential::local_levels,
         verdict::{self, Rule},
     },
 };
 
-use super::real;
 use crate::cli::{CommandError, time};
 
 /// Compare states of this machine, or commands: do they differ, and by how much?

@@ -7,10 +7,11 @@ use std::{
 
 use zenkai_measure::{
     experiment::{Comparison, Plan, Progress, Status, Trial},
-    statistics::verdict::{Change, Verdict},
+    statistics::{
+        real,
+        verdict::{Change, Verdict},
+    },
 };
-
-use super::real;
 
 /// Half of the interval's bar, in characters.
 const HALF: u32 = 12;
