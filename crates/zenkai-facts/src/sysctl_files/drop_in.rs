@@ -40,12 +40,14 @@ pub(super) fn files(reader: &Reader<'_>, dirs: &[&str]) -> Vec<SourceFile> {
     let mut by_name: BTreeMap<String, Vec<SourceFile>> = BTreeMap::new();
     let mut count = 0;
     for dir in dirs {
-        let linked =
-            dir.starts_with("/lib/") && reader.resolve(dir).text().is_some_and(|target| target != *dir);
+        // `/lib` is a link to `/usr/lib` nearly everywhere: the same files under another name.
+        if dir.starts_with("/lib/") && reader.resolve(dir).text().is_some_and(|target| target != *dir) {
+            continue;
+        }
         let entries = reader.entries(dir);
         for entry in entries.get().into_iter().flatten() {
             let is_file = entry.kind != EntryKind::Directory && entry.name.strip_suffix(".conf").is_some();
-            if linked || !is_file || count >= FILE_LIMIT {
+            if !is_file || count >= FILE_LIMIT {
                 continue;
             }
             count += 1;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use zenkai_host::{Act, Host, Knob, Value};
 
 use super::{
-    Kind, Store, TransactionError, boot_id, canonical, find_active, find_stuck,
+    Kind, Store, TransactionError, boot_id, canonical, find_in_force,
     journal::{Deed, Journal, Kept},
     prepare,
 };
@@ -25,8 +25,8 @@ impl Held {
     /// From the journals in this state directory, which must be this machine's.
     pub fn read(host: &dyn Host, store: &Store) -> Result<Self, TransactionError> {
         let Some(boot_id) = boot_id(host) else { return Ok(Self::default()) };
-        let active = find_active(store)?;
-        let stuck = find_stuck(store, active.as_ref().map_or(0, |active| active.id), &boot_id)?;
+        let (active, lingering) = find_in_force(store)?;
+        let stuck = lingering.iter().flat_map(|journal| prepare::stuck(journal, &boot_id)).collect();
         let held = prepare::held_now(active.as_ref(), stuck, &boot_id);
         // Where a knob is held twice the first counts, as in `prepare`.
         let knobs = held.into_iter().rev().map(|kept| (kept.knob.clone(), kept)).collect();

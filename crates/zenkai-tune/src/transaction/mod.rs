@@ -18,7 +18,7 @@ pub use journal::{End, Kind};
 pub use store::Store;
 
 use crate::{Plan, same};
-use journal::{Begin, Journal, Kept, Record, SCHEMA, canonical, line};
+use journal::{Begin, Journal, Record, SCHEMA, canonical, line};
 
 /// So many finished transactions are kept.
 const KEEP: usize = 100;
@@ -189,17 +189,13 @@ impl<'s> Session<'s> {
         if !mistakes.is_empty() && !request.keep_going {
             return Err(TransactionError::Mistakes(mistakes));
         }
-        let active = match request.kind {
-            Kind::Profile | Kind::Off | Kind::Trial { instead_of_profile: true } => find_active(self.store)?,
-            Kind::Fix | Kind::Trial { .. } | Kind::Undo { .. } => None,
+        let (active, lingering) = match request.kind {
+            Kind::Profile | Kind::Off => find_in_force(self.store)?,
+            Kind::Trial { instead_of_profile: true } => (find_active(self.store)?, Vec::new()),
+            Kind::Fix | Kind::Trial { .. } | Kind::Undo { .. } => (None, Vec::new()),
         };
+        let stuck = lingering.iter().flat_map(|journal| prepare::stuck(journal, &self.boot_id)).collect();
         let mut journal = Journal::new(self.next_id()?, self.begin_record(request));
-        let stuck = match request.kind {
-            Kind::Profile | Kind::Off => {
-                find_stuck(self.store, active.as_ref().map_or(0, |active| active.id), &self.boot_id)?
-            }
-            Kind::Fix | Kind::Trial { .. } | Kind::Undo { .. } => Vec::new(),
-        };
         let mut rows = prepare::fill(host, &mut journal, plan, active.as_ref(), stuck, &self.boot_id);
         let same_names =
             active.as_ref().map_or(request.names.is_empty(), |active| active.begin.names == request.names);
@@ -356,36 +352,27 @@ fn load(store: &Store, id: u64) -> Result<Option<Journal>, TransactionError> {
     Journal::parse(id, &store.journal_path(id), &store.read(id)?)
 }
 
-/// The latest transaction for a profile (or for none) that is in force. Journals are read from the newest back, so
-/// that it costs no more when there are many.
-fn find_active(store: &Store) -> Result<Option<Journal>, TransactionError> {
-    let mut undone = Vec::new();
+/// The latest transaction for a profile (or for none) that is in force, and those after it, newest first, that could not
+/// put back everything when they failed. Journals are read from the newest back, so that it costs no more when there
+/// are many.
+fn find_in_force(store: &Store) -> Result<(Option<Journal>, Vec<Journal>), TransactionError> {
+    let (mut undone, mut lingering) = (Vec::new(), Vec::new());
     for id in store.ids()?.into_iter().rev() {
         let Some(journal) = load(store, id)? else { continue };
+        let (counts, is_undone) = (journal.counts(), undone.contains(&id));
         match journal.begin.kind {
-            _ if !journal.counts() => {}
-            Kind::Undo { of } => undone.push(of),
-            Kind::Profile | Kind::Off if !undone.contains(&id) => return Ok(Some(journal)),
+            Kind::Undo { of } if counts => undone.push(of),
+            Kind::Profile | Kind::Off if counts && !is_undone => return Ok((Some(journal), lingering)),
+            _ if journal.lingers() && !is_undone => lingering.push(journal),
             _ => {}
         }
     }
-    Ok(None)
+    Ok((None, lingering))
 }
 
-/// What transactions after this one could not put back when they failed.
-fn find_stuck(store: &Store, after: u64, boot_id: &str) -> Result<Vec<Kept>, TransactionError> {
-    let (mut undone, mut stuck) = (Vec::new(), Vec::new());
-    for id in store.ids()?.into_iter().rev().take_while(|id| *id > after) {
-        let Some(journal) = load(store, id)? else { continue };
-        match journal.begin.kind {
-            Kind::Undo { of } if journal.counts() => undone.push(of),
-            _ if journal.lingers() && !undone.contains(&id) => {
-                stuck.extend(prepare::stuck(&journal, boot_id));
-            }
-            _ => {}
-        }
-    }
-    Ok(stuck)
+/// The first of what [`find_in_force`] finds.
+fn find_active(store: &Store) -> Result<Option<Journal>, TransactionError> {
+    Ok(find_in_force(store)?.0)
 }
 
 /// A transaction to undo.

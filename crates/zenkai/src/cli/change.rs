@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -10,7 +11,7 @@ use zenkai_host::{Act, Host, Knob, LiveHost, Query, TunableHost, trusted_file};
 use zenkai_report::Block;
 use zenkai_tune::{
     Plan, Want, When, Wish,
-    profile::{Commands, Mode, Origin, Profile, State, is_name},
+    profile::{Commands, Mode, Profile, State, is_name},
     transaction::{End, Fate, Held, Kind, Report, Request, Session, Store, TransactionError},
 };
 
@@ -104,14 +105,17 @@ pub(super) fn switch(
 /// What these profiles ask for, with the machine they were looked at on. Refuses profiles that others than root could
 /// have written.
 pub(super) fn trusted_wishes(names: &[String]) -> Result<(Tuned<'static>, Vec<Wish>), CommandError> {
+    let asked = Asked(AtomicBool::new(false));
     let mut tuned = Tuned::open_live()?;
-    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+    let mut profile = tuned.load_with(names, Some(&asked)).map_err(|error| tuned.failure(error))?;
     trusted(&profile)?;
     // Only now may functions of the profile run programs: nobody but root wrote them.
     tuned.commands = Some(&Programs);
-    let profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
-    // What a program answers may name further files.
-    trusted(&profile)?;
+    if asked.0.into_inner() {
+        profile = tuned.load(names).map_err(|error| tuned.failure(error))?;
+        // What a program answers may name further files.
+        trusted(&profile)?;
+    }
     let wishes = tuned.wishes(&profile);
     Ok((tuned, wishes))
 }
@@ -149,16 +153,10 @@ pub(super) fn none_chosen(before: &State) -> Vec<Wish> {
 }
 
 fn file((file, text): (&'static str, String)) -> Wish {
-    Wish {
-        origin: Origin::CommandLine,
-        unit: String::new(),
-        plugin: String::new(),
-        option: String::new(),
-        device: None,
-        asked: text.trim().to_owned(),
-        want: Want::Set { knob: Knob::File(file.to_owned()), to: text.into(), when: When::Now },
-        risk: None,
-    }
+    Wish::by_hand(
+        Want::Set { knob: Knob::File(file.to_owned()), to: text.as_str().into(), when: When::Now },
+        text.trim(),
+    )
 }
 
 /// Does something that changes the machine: as root only, alone, and after what an earlier run left open is settled.
@@ -310,6 +308,16 @@ pub(super) fn trusted(profile: &Profile) -> Result<(), CommandError> {
         })?;
     }
     Ok(())
+}
+
+/// Runs nothing, and notes whether a program was asked for.
+struct Asked(AtomicBool);
+
+impl Commands for Asked {
+    fn output(&self, _: &[String]) -> io::Result<String> {
+        self.0.store(true, Ordering::Relaxed);
+        Err(io::Error::other("not run before it is known who wrote the profile"))
+    }
 }
 
 /// Programs that a profile's functions call.

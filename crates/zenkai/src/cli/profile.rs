@@ -150,7 +150,17 @@ impl<'h> Tuned<'h> {
 
     /// The profile merged from these names and the post-loaded one.
     pub(super) fn load(&self, names: &[String]) -> Result<Profile, ProfileError> {
-        self.library.load(names, self.state.post_loaded.as_deref(), &self.functions())
+        self.load_with(names, self.commands)
+    }
+
+    /// The same, with these programs for its functions.
+    pub(super) fn load_with(
+        &self,
+        names: &[String],
+        commands: Option<&dyn Commands>,
+    ) -> Result<Profile, ProfileError> {
+        let functions = Functions { host: self.host, commands };
+        self.library.load(names, self.state.post_loaded.as_deref(), &functions)
     }
 
     pub(super) fn scene(&self) -> Scene<'_> {
