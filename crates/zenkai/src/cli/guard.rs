@@ -5,6 +5,7 @@
 
 use std::{
     io::{self, Read, Write},
+    os::unix::process::CommandExt as _,
     process::{Child, ChildStdin, Command, Stdio},
     time::Duration,
 };
@@ -31,8 +32,9 @@ impl Guard {
     pub(super) fn start() -> io::Result<Self> {
         let mut command = Command::new("/proc/self/exe");
         command.arg(NAME).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A directory that somebody may want to unmount is no place to sleep in.
-        let mut child = command.current_dir("/").spawn()?;
+        // A directory that somebody may want to unmount is no place to sleep in. In a process group of its own from its
+        // first moment, what ends the experiment's terminal or group does not end it.
+        let mut child = command.current_dir("/").process_group(0).spawn()?;
         let pipe = child.stdin.take();
         Ok(Self { child, pipe })
     }
@@ -50,8 +52,6 @@ impl Drop for Guard {
 
 /// The guard's own life.
 pub(super) fn run(err: &mut dyn Write) -> Result<Exit, CommandError> {
-    // Its own session: what ends the experiment's terminal or process group must not end the guard.
-    let _ = rustix::process::setsid();
     let mut said = Vec::new();
     io::stdin().take(64).read_to_end(&mut said)?;
     if said != GOOD_BYE {
