@@ -261,16 +261,7 @@ impl Stage for LiveStage<'_> {
             self.keep_samples(trial, sampler)?;
         }
         trial.elapsed_s = ran.elapsed.as_secs_f64();
-        let (status, reason) = match ran.ended {
-            Ended::Interrupted => (Status::Discarded, None),
-            _ if !ran.suspended.is_zero() => {
-                (Status::Discarded, Some("the machine was suspended".to_owned()))
-            }
-            Ended::Exited(0) => (Status::Ok, None),
-            Ended::Exited(code) => (Status::Failed, Some(told(&format!("exit code {code}"), &ran))),
-            Ended::Signalled(signal) => (Status::Failed, Some(told(&format!("signal {signal}"), &ran))),
-            Ended::TimedOut => (Status::Timeout, Some("it took too long".to_owned())),
-        };
+        let (status, reason) = judged(&ran);
         trial.exit_code = match ran.ended {
             Ended::Exited(code) => Some(code),
             Ended::Signalled(signal) => Some(128 + signal),
@@ -311,11 +302,71 @@ impl LiveStage<'_> {
     }
 }
 
+/// How a run counts. What the machine itself did to it is no fault of the arm: its block is drawn again.
+fn judged(ran: &Ran) -> (Status, Option<String>) {
+    match ran.ended {
+        Ended::Interrupted => (Status::Discarded, None),
+        _ if !ran.suspended.is_zero() => (Status::Discarded, Some("the machine was suspended".to_owned())),
+        // Our own time is CLOCK_MONOTONIC, but tools that measure themselves mostly read the wall clock.
+        _ if ran.clock_step => (Status::Discarded, Some("the machine's clock was set".to_owned())),
+        Ended::Exited(0) => (Status::Ok, None),
+        Ended::Exited(code) => (Status::Failed, Some(told(&format!("exit code {code}"), ran))),
+        Ended::Signalled(signal) => (Status::Failed, Some(told(&format!("signal {signal}"), ran))),
+        Ended::TimedOut => (Status::Timeout, Some("it took too long".to_owned())),
+    }
+}
+
 /// Why it failed, with the last line that it wrote.
 fn told(why: &str, ran: &Ran) -> String {
     let text = String::from_utf8_lossy(&ran.stderr);
     match text.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(line) => format!("{why}: {}", line.trim().chars().take(200).collect::<String>()),
         None => why.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use zenkai_host::workload::{Ended, Ran};
+    use zenkai_measure::experiment::Status;
+
+    use super::judged;
+
+    fn ran(ended: Ended, suspended_ms: u64, clock_step: bool) -> Ran {
+        Ran {
+            ended,
+            elapsed: Duration::from_secs(1),
+            user: Duration::ZERO,
+            system: Duration::ZERO,
+            max_rss_bytes: 0,
+            max_rss_floor_bytes: 0,
+            stdout: Vec::new(),
+            stderr: b"first\nno such table\n\n".to_vec(),
+            output_cut: false,
+            suspended: Duration::from_millis(suspended_ms),
+            clock_step,
+            cgroup: Err("none".to_owned()),
+        }
+    }
+
+    #[test]
+    fn what_the_machine_did_is_no_fault_of_the_arm() {
+        for ended in [Ended::Exited(0), Ended::Exited(1), Ended::Signalled(9), Ended::TimedOut] {
+            let (status, why) = judged(&ran(ended, 2000, false));
+            assert_eq!((status, why.as_deref()), (Status::Discarded, Some("the machine was suspended")));
+            let (status, why) = judged(&ran(ended, 0, true));
+            assert_eq!((status, why.as_deref()), (Status::Discarded, Some("the machine's clock was set")));
+        }
+    }
+
+    #[test]
+    fn what_the_workload_did_counts() {
+        assert_eq!(judged(&ran(Ended::Exited(0), 0, false)), (Status::Ok, None));
+        let failed = judged(&ran(Ended::Exited(3), 0, false));
+        assert_eq!(failed, (Status::Failed, Some("exit code 3: no such table".to_owned())));
+        assert_eq!(judged(&ran(Ended::Signalled(11), 0, false)).0, Status::Failed);
+        assert_eq!(judged(&ran(Ended::TimedOut, 0, false)).0, Status::Timeout);
     }
 }
