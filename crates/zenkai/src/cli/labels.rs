@@ -25,7 +25,31 @@ pub(super) fn is_label(name: &str) -> bool {
 }
 
 fn folder() -> String {
-    format!("{}/captures", Store::DEFAULT)
+    state_folder("captures")
+}
+
+/// A folder of the state directory.
+pub(super) fn state_folder(name: &str) -> String {
+    format!("{}/{name}", Store::DEFAULT)
+}
+
+/// Makes a folder of the state directory that only root can write to, or refuses the one that is there.
+pub(super) fn make_state_folder(name: &str) -> Result<String, CommandError> {
+    // Makes the state directory and refuses one that others could write to.
+    drop(Store::open(Store::DEFAULT)?);
+    let folder = state_folder(name);
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(anyhow::Error::new(error).context(folder).into());
+        }
+        _ => {}
+    }
+    let shape = PathBuf::from(&folder).symlink_metadata().with_context(|| folder.clone())?;
+    if !shape.is_dir() || shape.uid() != 0 || shape.mode() & 0o022 != 0 {
+        return Err(CommandError::not_permitted(anyhow!("{folder} could be written by others than root"))
+            .hint(format!("look at it, then `chown root {folder}; chmod 700 {folder}`")));
+    }
+    Ok(folder)
 }
 
 /// Where the capture of this label is, or would be.
@@ -55,20 +79,7 @@ pub(super) fn check(label: &str) -> Result<(), CommandError> {
 
 /// Writes the capture, for root's eyes only, and says where.
 pub(super) fn keep(label: &str, text: &str) -> Result<String, CommandError> {
-    // Makes the state directory and refuses one that others could write to.
-    drop(Store::open(Store::DEFAULT)?);
-    let folder = folder();
-    match DirBuilder::new().mode(0o700).create(&folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(anyhow::Error::new(error).context(folder).into());
-        }
-        _ => {}
-    }
-    let shape = PathBuf::from(&folder).symlink_metadata().with_context(|| folder.clone())?;
-    if !shape.is_dir() || shape.uid() != 0 || shape.mode() & 0o022 != 0 {
-        return Err(CommandError::not_permitted(anyhow!("{folder} could be written by others than root"))
-            .hint(format!("look at it, then `chown root {folder}; chmod 700 {folder}`")));
-    }
+    make_state_folder("captures")?;
     let path = path(label);
     let shown = path.display().to_string();
     let mut file = OpenOptions::new()

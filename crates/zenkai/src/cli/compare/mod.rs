@@ -1,5 +1,6 @@
 //! `zenkai compare`: does it make a difference, and how large is it?
 
+mod aa;
 mod arm;
 mod confirm;
 mod options;
@@ -85,7 +86,7 @@ fn all(
         let stored = Stored::open(&dir)?.with_everything(&dir)?;
         save_page(&stored, &dir)?;
         if args.json {
-            output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
+            output::write_json(out, &zenkai_report::experiment_json(&shown)?)?;
         }
     }
     Ok(exit)
@@ -288,6 +289,9 @@ fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
         .open(dir.join("host.json"))
         .and_then(|mut file| file.write_all(&facts))
         .map_err(|error| anyhow::Error::new(error).context("host.json"))?;
+    if !store.plan.aa {
+        aa::copy(dir, &store.plan.metric).map_err(|error| anyhow::Error::new(error).context("aa.json"))?;
+    }
     Ok(store)
 }
 
@@ -310,10 +314,18 @@ impl From<StoreError> for CommandError {
 fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CommandError> {
     let stored = Stored::open(dir)?.with_everything(dir)?;
     let page = save_page(&stored, dir)?;
+    let shown = stored.shown();
+    let finished = shown.comparisons.iter().all(|comparison| comparison.judgement.finished);
+    if shown.plan.aa
+        && finished
+        && let Err(why) = aa::keep(dir, &shown.plan.metric, &zenkai_report::experiment_json(&shown)?)
+    {
+        writeln!(err, "zenkai: not kept for the reports of other experiments: {:#}", why.error)?;
+    }
     if args.json {
-        output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
+        output::write_json(out, &zenkai_report::experiment_json(&shown)?)?;
     } else {
-        output::write_blocks(out, &zenkai_report::experiment(&stored.shown()))?;
+        output::write_blocks(out, &zenkai_report::experiment(&shown))?;
     }
     writeln!(err, "graphs: {}", page.display())?;
     Ok(())
