@@ -1,0 +1,204 @@
+//! `zenkai compare` with arms that change nothing: verdicts, bad input, signals. Those that change this machine are in
+//! `compare_live`.
+
+use std::{
+    fs,
+    os::unix::process::CommandExt as _,
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use crate::real_tuned::zenkai as program;
+
+/// The shortest experiment: six pairs.
+pub(crate) const SHORT: [&str; 4] = ["compare", "--no-sample", "--pairs", "6"];
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+pub(crate) fn said(output: &Output) -> String {
+    [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
+}
+
+/// A short experiment, kept in `dir`.
+pub(crate) fn short(dir: &Path, args: &[&str]) -> Command {
+    let mut command = program(&SHORT);
+    command.args(["--out", text(dir)]).args(args);
+    command
+}
+
+/// Runs it and wants this exit code.
+fn must(dir: &Path, args: &[&str], code: i32) -> Output {
+    let output = short(dir, args).output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
+    output
+}
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)))
+}
+
+/// Lines of `trials.jsonl` that are whole.
+pub(crate) fn trials(dir: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(dir.join("trials.jsonl")).unwrap_or_default();
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..whole].lines().map(|line| json(line.as_bytes())).collect()
+}
+
+/// Waits for something that must come.
+pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Started with its output kept.
+pub(crate) fn start(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+pub(crate) fn send(signal: &str, child: &Child) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn commands_have_a_verdict_that_analyze_repeats_to_the_last_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("new");
+    let output = must(&dir, &["--json", "cmd:true", "cmd:sleep 0.3"], 0);
+    let found = json(&output.stdout);
+    assert_eq!((&found["verdict"], &found["pairs"]), (&"different".into(), &6.into()), "{found}");
+    assert!(found["interval"][0].as_f64().unwrap() > 0.0);
+    let again = program(&["analyze", "--json", text(&dir)]).output().unwrap();
+    let again = json(&again.stdout);
+    for field in ["verdict", "effect", "interval", "p", "pairs"] {
+        assert_eq!(found[field].to_string(), again[field].to_string(), "{field}");
+    }
+    assert_eq!(found["comparisons"][0]["looks"].to_string(), again["comparisons"][0]["looks"].to_string());
+    assert!(dir.join("report.html").is_file());
+    let output = must(&dir, &["cmd:true", "cmd:false"], 2);
+    assert!(said(&output).contains("experiment.json"), "{}", said(&output));
+    assert_eq!(trials(&dir).len(), 12, "the experiment that was there is as it was");
+}
+
+#[test]
+fn one_arm_with_itself_and_three_arms() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = json(&must(&dir.path().join("aa"), &["--aa", "--json", "--", "true"], 0).stdout);
+    assert_eq!((&found["aa"], &found["arms"][1]["name"]), (&true.into(), &"now (B)".into()));
+    let three = ["--json", "cmd:true", "cmd:sleep 0.3", "cmd:sh -c 'sleep 0.3'"];
+    let found = json(&must(&dir.path().join("three"), &three, 0).stdout);
+    let verdicts: Vec<&Value> =
+        found["comparisons"].as_array().unwrap().iter().map(|each| &each["b"]).collect();
+    assert_eq!(verdicts.len(), 2, "{found}");
+}
+
+#[test]
+fn what_cannot_work_is_said_and_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut nth = 0;
+    let mut fails = |args: &[&str], code: i32, wanted: &str| {
+        nth += 1;
+        let output = must(&dir.path().join(nth.to_string()), args, code);
+        let said = said(&output);
+        assert!(said.contains(wanted) && output.stdout.is_empty(), "{args:?}: {wanted}: {said}");
+    };
+    fails(&["cmd:no-such-program-here", "cmd:true"], 2, "no-such-program-here: command not found");
+    fails(&["cmd:false", "cmd:sh -c 'exit 3'"], 2, "the workload fails in every arm: exit code");
+    let score = ["--metric", r"score=(\S+)", "--better", "higher"];
+    fails(&[&score[..], &["cmd:echo nothing", "cmd:echo none"]].concat(), 2, "score=");
+    fails(&[&score[..], &["cmd:echo score=nan", "cmd:echo score=inf"]].concat(), 2, "every arm");
+    fails(&["now", "cmd:true"], 2, "there is no command to run");
+    fails(&["cmd:true"], 2, "nothing to compare");
+    fails(&["cmd:true", "cmd:true"], 2, "there twice");
+    fails(&["cmd:true", "cpu-max:100%", "--", "true"], 2, "1% to 99%");
+    fails(&["cmd:true", "set:/etc/passwd=x", "--", "true"], 2, "no file below /sys");
+    fails(&["now", "profile:no-such-profile", "--", "true"], if is_root() { 2 } else { 77 }, "");
+    let output =
+        program(&SHORT).args(["--out", "/proc/sys/zenkai", "cmd:true", "cmd:false"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("/proc/sys/zenkai"), "{}", said(&output));
+    let output = program(&["compare", "--resume", text(dir.path())]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}
+
+#[test]
+fn an_arm_that_always_fails_or_takes_too_long_is_the_worse_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let found = json(&must(&dir.path().join("failing"), &["--json", "cmd:true", "cmd:false"], 0).stdout);
+    assert_eq!((&found["verdict"], &found["arms"][1]["failed"]), (&"different".into(), &6.into()), "{found}");
+    let slow = dir.path().join("slow");
+    let found = json(&must(&slow, &["--json", "--timeout", "1s", "cmd:true", "cmd:sleep 60"], 0).stdout);
+    assert_eq!((&found["verdict"], &found["arms"][1]["failed"]), (&"different".into(), &6.into()), "{found}");
+    assert_eq!(trials(&slow).iter().filter(|trial| trial["status"] == "timeout").count(), 6);
+}
+
+/// What a script on the other end of a pipe gets, whenever it is interrupted: one JSON document or nothing.
+#[test]
+fn an_interrupt_ends_it_well_and_it_goes_on() {
+    for (signals, least) in [(&["-INT"][..], 0), (&["-INT", "-INT"], 3), (&["-TERM"], 5), (&["-HUP"], 6)] {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().join("new");
+        let child = start(short(&dir, &["--json", "cmd:sleep 0.2", "cmd:sleep 0.4"]));
+        until("trials", || dir.join("trials.jsonl").is_file() && trials(&dir).len() >= least);
+        for signal in signals {
+            send(signal, &child);
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{signals:?} after {least}: {}", said(&output));
+        if !output.stdout.is_empty() {
+            assert_eq!(json(&output.stdout)["finished"], false);
+        }
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("zenkai compare --resume"), "{told}");
+        let kept = trials(&dir).len();
+        assert!(kept >= least && kept < 12, "{kept} trials");
+        let output = program(&["compare", "--json", "--resume", text(&dir)]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        let found = json(&output.stdout);
+        assert_eq!((&found["pairs"], &found["verdict"]), (&6.into(), &"different".into()), "{found}");
+        assert!(trials(&dir).len() >= 12);
+    }
+}
+
+/// Without root only what changes nothing.
+#[test]
+fn without_root() {
+    if !is_root() {
+        eprintln!("SKIPPED: not root, so all other tests show it");
+        return;
+    }
+    // Nobody may read where the program lies.
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("zenkai");
+    fs::copy(program(&[]).get_program(), &copy).unwrap();
+    let open =
+        |path: &Path, mode| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode));
+    open(dir.path(), 0o777).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(&copy);
+        command.args(SHORT).args(args).current_dir(dir.path()).uid(65534).gid(65534);
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let output = run(&["now", "set:vm.swappiness=1", "--", "true"]);
+    assert_eq!(output.status.code(), Some(77), "{}", said(&output));
+    assert!(said(&output).contains("only root may change this machine"));
+    let output = run(&["cmd:true", "cmd:false"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    open(dir.path(), 0o555).unwrap();
+    let output = run(&["cmd:true", "cmd:sleep 0.1"]);
+    assert_eq!(output.status.code(), Some(77), "{}", said(&output));
+    assert!(said(&output).contains("--out DIR"), "{}", said(&output));
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
