@@ -142,6 +142,7 @@ fn beside_tuned(steps: &mut Vec<Step>) {
             "real_tuned::",
             "tuned_adm::",
             "killed::",
+            "compare_live::",
             "fixes::",
             "state_dir::",
             "--ignored",

@@ -6,6 +6,8 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod compare;
+mod compare_live;
 mod difference;
 mod experiments;
 mod fixes;

@@ -61,6 +61,8 @@ struct Entered {
     disturbed: Option<String>,
     /// What is in force only as long as we hold it.
     _held: Vec<HeldLatency>,
+    /// Somebody else changed it and that was told: it is to be entered anew.
+    spoilt: bool,
 }
 
 /// What entering an arm did.
@@ -110,7 +112,8 @@ impl<'a> LiveStage<'a> {
     }
 
     fn switch(&mut self, arm: usize) -> Result<Made, StageError> {
-        let disturbed = self.leave()?;
+        let told_already = self.entered.as_ref().is_some_and(|entered| entered.spoilt);
+        let disturbed = self.leave()?.filter(|_| !told_already);
         let spec = &self.arms.get(arm).ok_or_else(|| failed("there is no such arm"))?.spec;
         let (mut transaction, mut shows, mut made) = (None, Vec::new(), Made::default());
         let mut held = Vec::new();
@@ -135,7 +138,7 @@ impl<'a> LiveStage<'a> {
             made.report = Some(report);
             (held, made.holds) = hold(&plan);
         }
-        self.entered = Some(Entered { arm, transaction, shows, disturbed, _held: held });
+        self.entered = Some(Entered { arm, transaction, shows, disturbed, _held: held, spoilt: false });
         Ok(made)
     }
 
@@ -234,7 +237,7 @@ fn hold(plan: &Plan) -> (Vec<HeldLatency>, Vec<Setting>) {
 
 impl Stage for LiveStage<'_> {
     fn enter(&mut self, arm: usize) -> Result<bool, StageError> {
-        if self.entered.as_ref().is_some_and(|entered| entered.arm == arm) {
+        if self.entered.as_ref().is_some_and(|entered| entered.arm == arm && !entered.spoilt) {
             return Ok(false);
         }
         self.switch(arm)?;
@@ -283,6 +286,7 @@ impl Stage for LiveStage<'_> {
             .shows
             .iter()
             .find(|(knob, then)| value(&LiveHost, knob).is_ok_and(|now| !same(&now, then)));
+        entered.spoilt = moved.is_some();
         moved.map(|(knob, _)| format!("somebody else changed {knob}"))
     }
 }
