@@ -86,7 +86,7 @@ fn all(
         let stored = Stored::open(&dir)?.with_everything(&dir)?;
         save_page(&stored, &dir)?;
         if args.json {
-            output::write_json(out, &zenkai_report::experiment_json(&shown)?)?;
+            output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
         }
     }
     Ok(exit)
