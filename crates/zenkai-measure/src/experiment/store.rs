@@ -9,8 +9,8 @@ use super::plan::{PLAN_VERSION, Plan, Trial};
 /// Largest file that is read: a thousand times what the longest experiment writes.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// More orders are not drawn: a hundred times what a plan of ours asks for, each of them takes memory.
-const MOST_DRAWS: usize = 1_000_000;
+/// More orders are not drawn: ten times what a plan of ours asks for; each of them takes memory and time.
+const MOST_DRAWS: usize = 100_000;
 
 /// Why an experiment could not be written or read.
 #[derive(Debug, thiserror::Error)]

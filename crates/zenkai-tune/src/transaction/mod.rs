@@ -205,6 +205,12 @@ impl<'s> Session<'s> {
         }
         let (end, done) = self.commit(host, &mut journal, request.keep_going)?;
         rows.extend(done);
+        let is_refused_trial = matches!((request.kind, &end), (Kind::Trial { .. }, End::RolledBack { .. }));
+        if is_refused_trial && !rows.iter().any(|row| matches!(row.fate, Fate::NotRestored { .. })) {
+            // An experiment leaves no trace in the log.
+            self.store.remove(journal.id)?;
+            return Ok(Report { id: None, end, rows });
+        }
         Ok(Report { id: Some(journal.id), end, rows })
     }
 

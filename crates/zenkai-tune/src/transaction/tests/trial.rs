@@ -58,6 +58,21 @@ fn an_arm_that_changes_nothing_is_no_transaction() {
 }
 
 #[test]
+fn an_arm_that_is_refused_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(&dir);
+    let rule = StoreRule::Accept(vec!["b".into()]);
+    let host = machine().file("/sys/choice", "x\n").rule("/sys/choice", rule);
+    let before = shown(&host);
+    let session = Session::begin(&host, &store, "test", Duration::ZERO).unwrap();
+    let wishes = vec![wish("/proc/sys/vm/swappiness", "1"), wish("/sys/choice", "z")];
+    let report = enter(&session, &host, false, wishes);
+    assert!(report.id.is_none() && matches!(report.end, End::RolledBack { .. }), "{report:?}");
+    assert_eq!(shown(&host), before);
+    assert!(log(&store).unwrap().is_empty());
+}
+
+#[test]
 fn whenever_the_experiment_dies_its_arm_is_left() {
     assert!(crash_everywhere(|_| machine(), there_and_back, 0) > 40);
     assert!(crash_everywhere(with_profile, there_and_back, 5) > 40);
