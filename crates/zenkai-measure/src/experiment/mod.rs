@@ -10,6 +10,8 @@ mod runner;
 mod store;
 
 pub use analyze::{AnalyzeError, Comparison, analyze, series_of, settled_blocks, trials_of};
-pub use plan::{Arm, Confirms, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial};
+pub use plan::{
+    Arm, Confirms, ENERGY_DOMAIN, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial,
+};
 pub use runner::{Finish, Progress, RunError, Stage, StageError, carry_out};
 pub use store::{Store, StoreError};

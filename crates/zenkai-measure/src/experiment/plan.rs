@@ -259,7 +259,15 @@ impl Arm {
     }
 }
 
+/// Where a trial keeps which domain its `joules` are of.
+pub const ENERGY_DOMAIN: &str = "energy_domain";
+
 impl Trial {
+    /// The domain of the machine whose energy `joules` is: `psys`, `package-0 + package-0.dram`.
+    pub fn energy_domain(&self) -> Option<&str> {
+        self.other.get(ENERGY_DOMAIN)?.as_str()
+    }
+
     /// A trial at its place in the order, of which nothing but its end is known yet.
     pub fn new(
         block: u32,

@@ -9,6 +9,7 @@
 
 mod channel;
 mod codec;
+mod energy;
 mod live;
 mod processes;
 mod recording;
@@ -30,6 +31,7 @@ use std::{
 use zenkai_host::gauges::{pin_this_thread, real_time_ns};
 
 pub use channel::{Channel, Series, Summary};
+pub use energy::Energy;
 pub use live::Live;
 pub use processes::Process;
 pub use recording::{ReadError, Recording};

@@ -44,9 +44,27 @@ pub struct Experiment<'a> {
     pub notes: &'a [String],
 }
 
+/// Letters of an arm's name that a sentence has room for.
+const LONG_NAME: usize = 48;
+
 impl<'a> Experiment<'a> {
     fn arm(&self, index: usize) -> &'a str {
         self.plan.arms.get(index).map_or("?", |arm| &arm.name)
+    }
+
+    /// The arm's name where a sentence has no room for a long one: its beginning and its end, or its number.
+    fn short(&self, index: usize) -> String {
+        let cut = |index: usize| {
+            let letters: Vec<char> = self.arm(index).chars().collect();
+            if letters.len() <= LONG_NAME {
+                return self.arm(index).to_owned();
+            }
+            let [head, tail] = [&letters[..LONG_NAME / 2 + 4], &letters[letters.len() - LONG_NAME / 2 + 6..]];
+            format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
+        };
+        let own = cut(index);
+        let is_twice = (0..self.plan.arms.len()).any(|other| other != index && cut(other) == own);
+        if is_twice { format!("arm {}", index + 1) } else { own }
     }
 
     fn explanation(&self, arm: usize) -> Option<&'a Explanation> {

@@ -88,7 +88,8 @@ fn equal_and_undecided_say_what_they_rest_on() {
     assert!(equal.contains("performance and balanced (made up) are equal within 2 % ["), "{equal}");
     let undecided = MadeUp::new(&Recipe { effect: 0.0, pairs: 6, noise: 0.08, ..Recipe::default() }).text();
     assert!(
-        undecided.contains("Undecided between") && undecided.contains("could have seen ≥"),
+        undecided.contains("Undecided after 6 pairs: with performance, time may be between ")
+            && undecided.contains("could have seen ≥"),
         "{undecided}"
     );
     let nothing = MadeUp::new(&Recipe { pairs: 2, ..Recipe::default() }).text();
@@ -105,7 +106,7 @@ fn failed_trials_settings_and_the_way_to_repeat_are_shown() {
         "Trials that gave no number",
         "made up: exit code 1",
         "scaling_governor: powersave → performance",
-        "zenkai compare profile:balanced profile:throughput-performance --pairs 20 --seed 7 -- made-up-workload --size 'big one'",
+        "zenkai compare profile:balanced profile:throughput-performance --interval 1000ms --pairs 20 --seed 7 -- made-up-workload --size 'big one'",
         "zenkai analyze '/tmp/made up'",
         "an explanation, not proof",
     ] {

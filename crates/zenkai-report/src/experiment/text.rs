@@ -1,8 +1,10 @@
 //! An experiment as text: the verdict first.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use zenkai_diagnose::Impact;
-use zenkai_measure::experiment::{Arm, Comparison, Status};
-use zenkai_measure::explain::{Explanation, Role};
+use zenkai_measure::experiment::{Arm, Comparison, Status, Trial};
+use zenkai_measure::explain::{Explanation, Missing, Role};
 use zenkai_measure::statistics::verdict::{Better, Look, Verdict};
 
 use super::Experiment;
@@ -11,6 +13,8 @@ use crate::{Block, Mark};
 
 /// Channels listed in text; JSON and HTML have all.
 const CHANNELS_SHOWN: usize = 12;
+/// Trials without a number that are listed in text; JSON and HTML have all.
+const FAILURES_SHOWN: usize = 12;
 /// Below this p-value an arm leaves traces in the next trial.
 const CARRY_OVER: f64 = 0.01;
 
@@ -27,6 +31,9 @@ pub fn experiment(experiment: &Experiment) -> Vec<Block> {
     }
     settings(experiment, &mut blocks);
     failures(experiment, &mut blocks);
+    blocks.push(Block::Heading("How far to trust it".to_owned()));
+    blocks.push(Block::Text(words::same(experiment)));
+    blocks.extend(words::spent(experiment).map(Block::Text));
     blocks.push(Block::Heading("How to repeat".to_owned()));
     blocks.push(Block::Verbatim(format!("  {}", words::repeat(experiment.plan))));
     blocks.push(Block::Verbatim(format!(
@@ -90,6 +97,13 @@ fn verdicts(experiment: &Experiment) -> Vec<Block> {
         (mark(comparison), word, words::sentence(experiment, comparison))
     };
     let mut blocks = vec![Block::Verdicts(experiment.comparisons.iter().map(row).collect())];
+    let idle = experiment.plan.arms.iter().filter(|arm| arm.is_idle() && !experiment.plan.aa);
+    blocks.extend(idle.map(|arm| {
+        Block::Text(format!(
+            "Warning: {} changed nothing: the machine showed all that it asks for already.",
+            arm.name
+        ))
+    }));
     let own = super::confirmed(experiment);
     let sentences = own.iter().chain(experiment.confirmed).map(|confirmed| confirmed.sentence.clone());
     blocks.extend(sentences.map(Block::Text));
@@ -105,6 +119,8 @@ fn verdicts(experiment: &Experiment) -> Vec<Block> {
             .filter_map(|comparison| words::reading(experiment, comparison))
             .map(Block::Text),
     );
+    let pairs = experiment.comparisons.iter().filter_map(|found| words::energy(experiment, found.arm));
+    blocks.extend(pairs.map(Block::Text));
     blocks
 }
 
@@ -127,7 +143,7 @@ fn planned(experiment: &Experiment) -> String {
 fn arms_table(experiment: &Experiment) -> Block {
     let unit = &experiment.plan.metric.unit;
     let head = ["arm", "trials", "failed", "median", "p95", "spread"].map(str::to_owned).to_vec();
-    let row = |(index, arm): (usize, &Arm)| {
+    let row = |(index, _): (usize, &Arm)| {
         let of_arm = experiment.of_arm(index);
         let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
         let spread = of_arm.quantile(0.75).zip(of_arm.quantile(0.25)).zip(of_arm.median());
@@ -136,7 +152,7 @@ fn arms_table(experiment: &Experiment) -> Block {
             format!("{:.1} %", 100.0 * (upper - lower) / middle)
         });
         vec![
-            arm.name.clone(),
+            experiment.short(index),
             of_arm.trials.to_string(),
             of_arm.failed.to_string(),
             number(of_arm.median()),
@@ -149,7 +165,7 @@ fn arms_table(experiment: &Experiment) -> Block {
 }
 
 fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
-    let name = experiment.arm(explanation.arm);
+    let name = experiment.short(explanation.arm);
     blocks.push(Block::Heading(format!("{name}: beyond the middle")));
     let mut rows = Vec::new();
     if let Some(lines) = &explanation.lines {
@@ -177,7 +193,7 @@ fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Ve
 }
 
 fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
-    let name = experiment.arm(explanation.arm);
+    let name = experiment.short(explanation.arm);
     blocks.push(Block::Heading(format!("{name}: what explains it (an explanation, not proof)")));
     blocks.extend(explanation.sentences.iter().cloned().map(Block::Text));
     let changed = explanation.channels.iter().filter(|channel| channel.role != Role::NotChanged);
@@ -202,13 +218,25 @@ fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Ve
         blocks.push(Block::Text("No channels were recorded, so nothing can explain the verdict.".to_owned()));
     }
     if !explanation.missing.is_empty() {
-        let names: Vec<String> = explanation
-            .missing
-            .iter()
-            .map(|missing| format!("{} ({})", missing.name, missing.reason))
-            .collect();
-        blocks.push(Block::Text(format!("Could not be judged: {}.", names.join(", "))));
+        blocks.push(Block::Text(not_judged(&explanation.missing)));
     }
+}
+
+/// How many channels of which groups; each with its reason is in JSON and HTML.
+fn not_judged(missing: &[Missing]) -> String {
+    if let [Missing { name, reason }] = missing {
+        return format!("Could not be judged: {name} ({reason}).");
+    }
+    let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in missing.iter().map(|missing| missing.name.as_str()) {
+        *groups.entry(name.split('.').next().unwrap_or(name)).or_default() += 1;
+    }
+    let groups: Vec<String> = groups.into_iter().map(|(group, count)| format!("{group} {count}")).collect();
+    format!(
+        "{} channels could not be judged: {} (the page and the JSON say why).",
+        missing.len(),
+        groups.join(", ")
+    )
 }
 
 fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
@@ -222,28 +250,35 @@ fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
                 format!("{}: {} → {}", setting.what, value(&setting.from), value(&setting.to))
             })
             .collect();
-        if lines.is_empty() {
+        if arm.is_idle() {
+            lines.push("changes NOTHING: the machine showed all that it asks for already".to_owned());
+        } else if lines.is_empty() && arm.command.is_empty() {
             lines.push("changes nothing".to_owned());
         }
         if !arm.command.is_empty() {
             lines.push(format!("runs {}", words::shell(&arm.command)));
         }
-        blocks.push(Block::Item { title: format!("{} ({})", arm.name, arm.spec), lines });
+        let title =
+            if arm.name == arm.spec { arm.name.clone() } else { format!("{} ({})", arm.name, arm.spec) };
+        blocks.push(Block::Item { title, lines });
     }
 }
 
 fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
-    let rows: Vec<Vec<String>> = (1..)
-        .zip(experiment.trials)
-        .filter(|(_, trial)| trial.status != Status::Ok)
+    let without: Vec<(usize, &Trial)> =
+        (1..).zip(experiment.trials).filter(|(_, trial)| trial.status != Status::Ok).collect();
+    let count = without.len();
+    let rows: Vec<Vec<String>> = without
+        .into_iter()
+        .take(FAILURES_SHOWN)
         .map(|(number, trial)| {
             let what = match trial.status {
                 Status::Timeout => "took too long",
                 Status::Discarded => "discarded",
                 Status::Failed | Status::Ok => "failed",
             };
-            let reason = trial.reason.clone().unwrap_or_default();
-            vec![format!("trial {number}"), experiment.arm(trial.arm).to_owned(), what.to_owned(), reason]
+            let reason = trial.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
+            vec![format!("trial {number}"), experiment.short(trial.arm), what.to_owned(), reason.to_owned()]
         })
         .collect();
     if !rows.is_empty() {
@@ -251,5 +286,20 @@ fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
             "Trials that gave no number (a failed one counts as the worst of all)".to_owned(),
         ));
         blocks.push(Block::Table(rows));
+        if count > FAILURES_SHOWN {
+            blocks.push(Block::Text(format!("… and {} more.", count - FAILURES_SHOWN)));
+        }
+    }
+    let spoilt: BTreeSet<(u32, u32)> = experiment
+        .trials
+        .iter()
+        .filter(|trial| trial.status == Status::Discarded)
+        .map(|trial| (trial.block, trial.attempt))
+        .collect();
+    if !spoilt.is_empty() {
+        blocks.push(Block::Text(format!(
+            "{} blocks of trials were spoilt from outside and drawn again; nothing of them counts.",
+            spoilt.len()
+        )));
     }
 }

@@ -1,6 +1,7 @@
 //! Numbers and verdicts in words.
 
-use zenkai_measure::experiment::{Comparison, Plan};
+use serde_json::Value;
+use zenkai_measure::experiment::{Comparison, Plan, Trial};
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
 
 use super::Experiment;
@@ -106,7 +107,8 @@ fn direction(plan: &Plan, percent: f64) -> String {
 /// The verdict on one arm in one sentence.
 pub fn sentence(experiment: &Experiment, comparison: &Comparison) -> String {
     let plan = experiment.plan;
-    let (a, b) = (experiment.arm(0), experiment.arm(comparison.arm));
+    let (a, b) = (experiment.short(0), experiment.short(comparison.arm));
+    let (a, b) = (a.as_str(), b.as_str());
     let Some(look) = comparison.judgement.looks.last() else {
         let first = plan.rule.looks.first().copied().unwrap_or(0);
         return format!("No verdict yet on {b}: it is first looked at after {first} pairs of trials");
@@ -123,7 +125,7 @@ pub fn sentence(experiment: &Experiment, comparison: &Comparison) -> String {
                 change.map_or(String::new(), |change| format!(" {}", interval(change.low, change.high)));
             format!("{b} and {a} are equal within {rho} %{found}: equal")
         }
-        (Verdict::Undecided, change) => undecided(comparison, [a, b], change, look),
+        (Verdict::Undecided, change) => undecided(plan, comparison, [a, b], change, look),
     }
 }
 
@@ -145,13 +147,28 @@ fn different(plan: &Plan, [a, b]: [&str; 2], change: Change, look: &Look) -> Str
     )
 }
 
-fn undecided(comparison: &Comparison, [a, b]: [&str; 2], change: Option<Change>, look: &Look) -> String {
-    let found = change.map_or(String::new(), |change| {
-        format!(": {} {}", signed(change.percent), interval(change.low, change.high))
-    });
+fn undecided(
+    plan: &Plan,
+    comparison: &Comparison,
+    [a, b]: [&str; 2],
+    change: Option<Change>,
+    look: &Look,
+) -> String {
+    let may = |change: Change| {
+        let name = &plan.metric.name;
+        match (change.low, change.high) {
+            (Some(low), Some(high)) => {
+                format!("with {b}, {name} may be between {} and {} against {a}", signed(low), signed(high))
+            }
+            (Some(low), None) => format!("with {b}, {name} may be {} or more against {a}", signed(low)),
+            (None, Some(high)) => format!("with {b}, {name} may be {} or less against {a}", signed(high)),
+            (None, None) => format!("{b} may be anything against {a}"),
+        }
+    };
+    let found = change.map_or_else(|| format!("{b} or {a} may be better"), may);
     let could = look.detectable.map_or(String::new(), |least| format!("; could have seen ≥ {least:.1} %"));
     let state = if comparison.judgement.finished { "Undecided" } else { "Undecided so far" };
-    format!("{state} between {b} and {a} after {} pairs{found}{could}", look.pairs)
+    format!("{state} after {} pairs: {found}{could}", look.pairs)
 }
 
 /// A round number without needless zeros.
@@ -179,7 +196,7 @@ pub(super) fn word(verdict: Verdict) -> &'static str {
 pub(super) fn reading(experiment: &Experiment, comparison: &Comparison) -> Option<String> {
     let look = comparison.judgement.looks.last()?;
     let change = look.change?;
-    let b = experiment.arm(comparison.arm);
+    let b = experiment.short(comparison.arm);
     let name = &experiment.plan.metric.name;
     Some(format!(
         "With {b}, {name} changes by {} ({} % interval {} %), from {} pairs of trials; p = {}.",
@@ -215,24 +232,140 @@ pub(super) fn shell(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The command that runs the experiment again.
+/// The command that runs the experiment again, with every option that is not the default.
 pub(super) fn repeat(plan: &Plan) -> String {
     let mut words = vec!["zenkai".to_owned(), "compare".to_owned()];
+    let arms = if plan.aa { plan.arms.get(..1).unwrap_or_default() } else { &plan.arms };
     if plan.aa {
         words.push("--aa".to_owned());
     }
-    words.extend(plan.arms.iter().map(|arm| arm.spec.clone()));
-    let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
-    if metric != "time" {
-        words.extend(["--metric".to_owned(), metric.clone()]);
+    for arm in arms {
+        if arm.parts.is_empty() {
+            words.push(arm.spec.clone());
+        } else {
+            words.extend(arm.parts.iter().cloned());
+        }
     }
-    if let Some(pairs) = plan.rule.looks.last() {
-        words.extend(["--pairs".to_owned(), pairs.to_string()]);
-    }
-    words.extend(["--seed".to_owned(), plan.order_seed.to_string()]);
+    words.extend(options(plan));
     if !plan.workload.is_empty() {
         words.push("--".to_owned());
         words.extend(plan.workload.iter().cloned());
     }
     shell(&words)
+}
+
+/// The options of a plan that the recommended one would not have.
+fn options(plan: &Plan) -> Vec<String> {
+    let rule = &plan.rule;
+    let most = rule.looks.last().copied().unwrap_or(0);
+    let usual =
+        Plan::new(plan.arms.clone(), Vec::new(), plan.metric.clone(), rule.better, plan.order_seed, most);
+    let mut found = Vec::new();
+    let mut option = |name: &str, value: String| found.extend([name.to_owned(), value]);
+    let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
+    if metric != "time" {
+        option("--metric", metric.clone());
+    }
+    // The direction of a number that was found in the output is for the user to say.
+    if plan.metric.pattern.is_some() {
+        option("--better", if rule.better == Better::Lower { "lower" } else { "higher" }.to_owned());
+    }
+    let percent = |share: f64| format!("{}%", digits_short(100.0 * share));
+    if (rule.rho - usual.rule.rho).abs() > 1e-12 {
+        option("--rho", percent(rule.rho));
+    }
+    if let Some(precision) = rule.precision {
+        option("--precision", percent(precision));
+    }
+    if let Some(timeout_s) = plan.timeout_s {
+        option("--timeout", format!("{timeout_s}s"));
+    }
+    let (settle, default) = (plan.settle, usual.settle);
+    // Without a switch there is nothing to settle.
+    if settle != default && settle.at_most_s > 0.0 {
+        option("--settle", format!("{}s..{}s", settle.at_least_s, settle.at_most_s));
+    }
+    if let Some(sample_s) = plan.sample_s.filter(|sample_s| (sample_s - SAMPLE_S).abs() > 1e-12) {
+        option("--interval", format!("{}ms", (1000.0 * sample_s).round()));
+    }
+    option("--pairs", most.to_string());
+    option("--seed", plan.order_seed.to_string());
+    if rule.looks.len() == 1 && usual.rule.looks.len() > 1 {
+        found.push("--fixed".to_owned());
+    }
+    if plan.sample_s.is_none() {
+        found.push("--no-sample".to_owned());
+    }
+    found
+}
+
+/// Seconds from one sample to the next, unless the user says otherwise.
+const SAMPLE_S: f64 = 0.25;
+
+/// Time and energy as a pair: never one without the other where energy was measured. `None` where it was not.
+pub(super) fn energy(experiment: &Experiment, arm: usize) -> Option<String> {
+    let domain = experiment.trials.iter().find_map(Trial::energy_domain)?;
+    let explanation = experiment.explanation(arm)?;
+    let comparison = experiment.comparisons.iter().find(|comparison| comparison.arm == arm)?;
+    let of = |name: &str| {
+        if experiment.plan.metric.name == name {
+            let change = comparison.judgement.looks.last()?.change?;
+            return Some((change.percent, [change.low, change.high]));
+        }
+        let metric = explanation.metrics.iter().find(|metric| metric.name == name)?;
+        Some((metric.percent?, metric.interval))
+    };
+    let show = |(percent, [low, high]): (f64, [Option<f64>; 2])| {
+        format!("{} {} %", signed(percent), interval(low, high))
+    };
+    let (time, energy) = (of("time")?, of("joules")?);
+    Some(format!("Time {}, energy {} (measured: {domain}).", show(time), show(energy)))
+}
+
+/// What all of it took: the first trial's start to the last one's end, and the parts of that.
+pub(super) fn spent(experiment: &Experiment) -> Option<String> {
+    let begun = experiment.trials.iter().map(|trial| trial.started_unix_s).fold(f64::INFINITY, f64::min);
+    let ended = experiment.trials.iter().map(|trial| trial.started_unix_s + trial.elapsed_s);
+    let whole = ended.fold(f64::NEG_INFINITY, f64::max) - begun;
+    if !(whole.is_finite() && begun > 0.0 && whole >= 0.0) {
+        return None;
+    }
+    let running: f64 = experiment.trials.iter().map(|trial| trial.elapsed_s).sum();
+    let settling: f64 = experiment.trials.iter().map(|trial| trial.settled_s).sum();
+    Some(format!(
+        "It took {} in all: {} in the trials, {} in settling.",
+        clock(whole),
+        clock(running),
+        clock(settling)
+    ))
+}
+
+/// Seconds as people read them: `42 s`, `3:07`, `1:02:03`.
+fn clock(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    let (minutes, rest) = ((seconds / 60.0).floor(), seconds % 60.0);
+    let (hours, minutes) = ((minutes / 60.0).floor(), minutes % 60.0);
+    if hours > 0.0 {
+        format!("{hours}:{minutes:02}:{:02}", rest.floor())
+    } else {
+        format!("{minutes}:{:02}", rest.floor())
+    }
+}
+
+/// The A/A result: how this machine behaves when nothing differs.
+pub(super) fn same(experiment: &Experiment) -> String {
+    match experiment.same {
+        _ if experiment.plan.aa => {
+            "This experiment is itself one in which both arms are the same.".to_owned()
+        }
+        Some(same) => {
+            let sentence = same.pointer("/comparisons/0/sentence").and_then(Value::as_str);
+            format!("When both arms were the same here: {}", sentence.unwrap_or("the result could not be read"))
+        }
+        None => "No run with both arms the same is stored beside this experiment. `zenkai compare --aa` makes one: it \
+                 shows how often this machine would call equal things different."
+            .to_owned(),
+    }
 }

@@ -21,10 +21,15 @@ pub(super) fn verdicts(page: &mut Page, experiment: &Experiment) {
         page.el("div", &[("class", &class), ("data-verdict", word)], |page| {
             page.leaf("span", &[("class", "word")], word);
             page.leaf("p", &[("class", "sentence")], &words::sentence(experiment, comparison));
-            if let Some(reading) = words::reading(experiment, comparison) {
-                page.leaf("p", &[("class", "quiet")], &reading);
+            let more = [words::reading(experiment, comparison), words::energy(experiment, comparison.arm)];
+            for text in more.into_iter().flatten() {
+                page.leaf("p", &[("class", "quiet")], &text);
             }
         });
+    }
+    for arm in experiment.plan.arms.iter().filter(|arm| arm.is_idle() && !experiment.plan.aa) {
+        let text = format!("{} changed nothing: the machine showed all that it asks for already.", arm.name);
+        page.leaf("p", &[("class", "warning")], &text);
     }
     for confirmed in super::super::confirmed(experiment).iter().chain(experiment.confirmed) {
         page.leaf("p", &[("class", "confirmed")], &format!("{}.", confirmed.sentence.trim_end_matches('.')));
@@ -225,7 +230,12 @@ pub(super) fn settings(page: &mut Page, experiment: &Experiment) {
             page.leaf("pre", &[], &shell(&arm.command));
         }
         if arm.settings.is_empty() {
-            page.leaf("p", &[("class", "quiet")], "Changes nothing on the machine.");
+            let text = if arm.is_idle() {
+                "Changes nothing: the machine showed all that it asks for already."
+            } else {
+                "Changes nothing on the machine."
+            };
+            page.leaf("p", &[("class", "quiet")], text);
             continue;
         }
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
@@ -267,19 +277,10 @@ pub(super) fn failures(page: &mut Page, experiment: &Experiment) {
 
 /// The A/A result: how this machine behaves when nothing differs.
 pub(super) fn same(page: &mut Page, experiment: &Experiment) {
-    let text = match experiment.same {
-        _ if experiment.plan.aa => {
-            "This experiment is itself one in which both arms are the same.".to_owned()
-        }
-        Some(same) => {
-            let sentence = same.pointer("/comparisons/0/sentence").and_then(Value::as_str);
-            format!("When both arms were the same here: {}", sentence.unwrap_or("the result could not be read"))
-        }
-        None => "No run with both arms the same is stored beside this experiment. `zenkai compare --aa` makes one: it \
-                 shows how often this machine would call equal things different."
-            .to_owned(),
-    };
-    page.leaf("p", &[], &text);
+    page.leaf("p", &[], &words::same(experiment));
+    if let Some(spent) = words::spent(experiment) {
+        page.leaf("p", &[], &spent);
+    }
 }
 
 pub(super) fn repeat(page: &mut Page, experiment: &Experiment) {

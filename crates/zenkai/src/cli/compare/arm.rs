@@ -128,16 +128,28 @@ fn unknown(text: &str) -> CommandError {
     }
 }
 
+/// What people call a knob: files below `/proc/sys` by their sysctl's name (sysctl.d(5)), others as they are.
+pub(super) fn called(what: &str) -> String {
+    let swapped = |letter: char| match letter {
+        '/' => '.',
+        '.' => '/',
+        other => other,
+    };
+    let below = what.strip_prefix("/proc/sys/").filter(|name| !name.is_empty());
+    below.map_or_else(|| what.to_owned(), |name| name.chars().map(swapped).collect())
+}
+
 /// Whether a setting is meant by `name`: by its whole name, or by the end of it from a dot or slash on. Several devices
 /// have files of one name each; they are all meant.
 pub(super) fn named(name: &str, what: &str) -> bool {
-    what.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '/']))
+    let (name, what) = (called(name), called(what));
+    what.strip_suffix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with(['.', '/']))
 }
 
 /// What a wish is called among an arm's settings.
 fn shown(wish: &Wish) -> String {
     match &wish.want {
-        Want::Set { knob, .. } | Want::SetFirst { knob, .. } => knob.to_string(),
+        Want::Set { knob, .. } | Want::SetFirst { knob, .. } => called(&knob.to_string()),
         Want::Run { act, .. } => act.to_string(),
         Want::Hold(_) | Want::Leave(_) | Want::Cannot { .. } => String::new(),
     }
@@ -283,6 +295,11 @@ mod tests {
         let governor = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
         assert!(named("scaling_governor", governor) && named("policy0/scaling_governor", governor));
         assert!(named(governor, governor) && !named("governor", governor) && !named("scaling", governor));
+        assert!(
+            named("vm.swappiness", "/proc/sys/vm/swappiness")
+                && named("/proc/sys/vm/swappiness", "vm.swappiness")
+        );
+        assert_eq!(called("/proc/sys/net/ipv4/conf/eth0.1/forwarding"), "net.ipv4.conf.eth0/1.forwarding");
         assert!(named("swappiness", "vm.swappiness") && !named("", "vm.swappiness"));
     }
 

@@ -178,6 +178,11 @@ fn carry_on(
     err: &mut dyn Write,
 ) -> Result<(Exit, PathBuf), CommandError> {
     let choice = choice(asked.metric.as_deref(), &arms)?;
+    if args.no_sample && choice.name() == "joules" {
+        return Err(CommandError::usage(anyhow!(
+            "energy is counted by sampling: --no-sample leaves no joules"
+        )));
+    }
     let mut stage = LiveStage::new(session, arms, choice, interrupt);
     let (mut store, dir) = if let Some(opened) = asked.store {
         opened
@@ -189,7 +194,7 @@ fn carry_on(
         };
         (create(&dir, plan)?, dir)
     };
-    stage.ready(&store.plan, &dir);
+    stage.ready(&store.plan, &store.trials, &dir);
     let mut teller = Teller::new(store.plan.clone(), store.trials.len(), err);
     options::tell_plan(&store.plan, &dir, &mut |line| teller.keep(line));
     let finish = carry_out(&mut store, &mut stage, &mut |progress| teller.tell(progress));

@@ -71,7 +71,7 @@ pub(in crate::cli) struct Args {
     interval: Duration,
     /// Do not sample the machine: no explanation, no graphs
     #[arg(long)]
-    no_sample: bool,
+    pub(super) no_sample: bool,
     /// Seed of the order of runs [default: a random one]
     #[arg(long)]
     seed: Option<u64>,

@@ -12,9 +12,12 @@ use zenkai_host::{
     workload::{self, Ended, Job, Ran},
 };
 use zenkai_measure::{
-    experiment::{Plan as ExperimentPlan, Setting, Settle, Stage, StageError, Status, Trial},
+    experiment::{
+        ENERGY_DOMAIN, Measure, Plan as ExperimentPlan, Setting, Settle, Stage, StageError, Status, Trial,
+    },
     metric::Choice,
-    sampler::{Options, Sampler},
+    sampler::{Options, Recording, Sampler},
+    statistics::verdict::Better,
     workload::Prepared,
 };
 use zenkai_tune::{
@@ -22,7 +25,7 @@ use zenkai_tune::{
     transaction::{End, Fate, Kind, Report, Request, Row, Session},
 };
 
-use super::arm::ArmSpec;
+use super::arm::{self, ArmSpec};
 use crate::cli::change;
 
 /// Outputs larger than this are cut at the beginning: more than any of the known tools writes.
@@ -48,6 +51,8 @@ pub(super) struct LiveStage<'a> {
     entered: Option<Entered>,
     /// Why an arm could not be left: then the machine is not as it was, whatever comes after.
     stuck: Option<String>,
+    /// Whose energy is compared.
+    domain: Option<String>,
 }
 
 /// The arm that the machine is in.
@@ -85,11 +90,13 @@ impl<'a> LiveStage<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck: None }
+        let (stuck, domain) = (None, None);
+        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck, domain }
     }
 
     /// Takes over what the plan says of every run.
-    pub(super) fn ready(&mut self, plan: &ExperimentPlan, dir: &Path) {
+    pub(super) fn ready(&mut self, plan: &ExperimentPlan, trials: &[Trial], dir: &Path) {
+        self.domain = trials.iter().find_map(|trial| trial.energy_domain().map(str::to_owned));
         let seconds = |seconds: Option<f64>| seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         self.timeout = seconds(plan.timeout_s);
         self.sample = seconds(plan.sample_s);
@@ -106,7 +113,7 @@ impl<'a> LiveStage<'a> {
             rows.into_iter().filter(|row| !matches!(row.fate, Fate::Skipped { .. } | Fate::Kept { .. }));
         let setting = |row: Row| {
             let to = if let Fate::Adjusted { shows } = &row.fate { shows } else { &row.to };
-            Setting { what: row.what, from: text(&row.from), to: text(to) }
+            Setting { what: arm::called(&row.what), from: text(&row.from), to: text(to) }
         };
         Ok(done.map(setting).chain(holds).collect())
     }
@@ -191,8 +198,15 @@ impl<'a> LiveStage<'a> {
         Ok((ran, sampler))
     }
 
-    fn keep_samples(&self, trial: &mut Trial, sampler: Sampler) -> Result<(), StageError> {
-        let recording = sampler.stop();
+    /// The energy of a run, of the domain that the first one had.
+    fn joules(&mut self, trial: &mut Trial, recording: &Recording) -> Result<f64, String> {
+        let energy = recording.energy(self.domain.as_deref())?;
+        trial.other.insert(ENERGY_DOMAIN.to_owned(), energy.domain.clone().into());
+        self.domain = Some(energy.domain);
+        Ok(energy.joules)
+    }
+
+    fn keep_samples(&self, trial: &mut Trial, recording: &Recording) -> Result<(), StageError> {
         trial.channels = recording.means();
         let name = format!("samples/{:04}-{}-{}.zks", trial.block, trial.attempt, trial.place);
         let path = self.dir.join(&name);
@@ -260,8 +274,13 @@ impl Stage for LiveStage<'_> {
         if ran.ended == Ended::Interrupted {
             return Err(StageError::Interrupted);
         }
-        if let Some(sampler) = sampler.filter(|_| counts) {
-            self.keep_samples(trial, sampler)?;
+        let recording = sampler.map(Sampler::stop);
+        let joules = match &recording {
+            Some(recording) => self.joules(trial, recording),
+            None => Err("the machine was not sampled".to_owned()),
+        };
+        if let Some(recording) = recording.filter(|_| counts) {
+            self.keep_samples(trial, &recording)?;
         }
         trial.elapsed_s = ran.elapsed.as_secs_f64();
         let (status, reason) = judged(&ran);
@@ -272,7 +291,7 @@ impl Stage for LiveStage<'_> {
         };
         (trial.status, trial.reason) = (status, reason);
         if status == Status::Ok {
-            self.read_numbers(trial, &ran);
+            self.read_numbers(trial, &ran, joules);
         }
         Ok(())
     }
@@ -293,10 +312,18 @@ impl Stage for LiveStage<'_> {
 
 impl LiveStage<'_> {
     /// The numbers of a run that ended well; without the primary one it has failed after all.
-    fn read_numbers(&self, trial: &mut Trial, ran: &Ran) {
+    fn read_numbers(&self, trial: &mut Trial, ran: &Ran, joules: Result<f64, String>) {
         let Some(arm) = self.arms.get(trial.arm) else { return };
         let found = arm.workload.measures(ran).and_then(|found| {
             trial.metrics = found;
+            match joules {
+                Ok(value) => {
+                    let (unit, better) = ("J".to_owned(), Some(Better::Lower));
+                    trial.metrics.insert("joules".to_owned(), Measure { value, unit, better });
+                }
+                Err(why) if self.choice.name() == "joules" => return Err(format!("no energy: {why}")),
+                Err(_) => {}
+            }
             self.choice.read(&trial.metrics, &ran.stdout, &ran.stderr)
         });
         match found {
