@@ -139,6 +139,17 @@ pub struct DeviceIo {
 ///
 /// Errors: it could not be started, and the message names the program and the reason.
 pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&Started)) -> io::Result<Ran> {
+    run_watched(job, interrupt, started, &mut || ())
+}
+
+/// As [`run`]; `ended` is called when the first process has ended and its cgroup is still there: whoever reads the
+/// group's counters reads them there for the last time.
+pub fn run_watched(
+    job: &Job,
+    interrupt: Option<BorrowedFd>,
+    started: &mut dyn FnMut(&Started),
+    ended: &mut dyn FnMut(),
+) -> io::Result<Ran> {
     let group = Cgroup::make(job);
     if let (Some(_), Err(why)) = (job.cpu_max, &group) {
         return Err(io::Error::other(format!("cpu.max cannot be set: {why}")));
@@ -160,6 +171,7 @@ pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&St
         }
     };
     let (suspended, clock_step) = clocks.since();
+    ended();
     end_all(&child, group.as_ref().ok());
     child.out.rest()?;
     child.err.rest()?;

@@ -1,6 +1,7 @@
 //! The live machine as the stage of an experiment.
 
 use std::{
+    cell::RefCell,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -174,7 +175,7 @@ impl<'a> LiveStage<'a> {
         Ok(kept.map(|row| format!("somebody else changed {}", row.what)))
     }
 
-    fn run_job(&self, trial: &Trial) -> Result<(Ran, Option<Sampler>), StageError> {
+    fn run_job(&self, trial: &Trial) -> Result<(Ran, Option<Recording>), StageError> {
         let arm = self.arms.get(trial.arm).ok_or_else(|| failed("there is no such arm"))?;
         let job = Job {
             argv: arm.workload.argv.clone(),
@@ -184,18 +185,21 @@ impl<'a> LiveStage<'a> {
             cpu_max: arm.spec.cpu_max(),
             output_limit: OUTPUT_LIMIT,
         };
-        let mut sampler = None;
+        let sampler = RefCell::new(None);
         let mut started = |started: &workload::Started| {
             let cgroup = started.cgroup.and_then(Path::to_str).map(str::to_owned);
             let pid = u32::try_from(started.pid).ok();
-            sampler = self.sample.and_then(|interval| {
+            *sampler.borrow_mut() = self.sample.and_then(|interval| {
                 // Sampling explains; an experiment is good without it, and each trial tells that it has none.
                 Sampler::start(&Options { interval, cgroup, pid, cpu: None }).ok()
             });
         };
-        let ran = workload::run(&job, Some(self.interrupt.as_fd()), &mut started);
+        let mut recording = None;
+        // While the cgroup is there: the counters of one that was removed have no last value.
+        let mut ended = || recording = sampler.borrow_mut().take().map(Sampler::stop);
+        let ran = workload::run_watched(&job, Some(self.interrupt.as_fd()), &mut started, &mut ended);
         let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
-        Ok((ran, sampler))
+        Ok((ran, recording))
     }
 
     /// The energy of a run, of the domain that the first one had.
@@ -270,11 +274,10 @@ impl Stage for LiveStage<'_> {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         trial.started_unix_s = now.as_secs_f64();
-        let (ran, sampler) = self.run_job(trial)?;
+        let (ran, recording) = self.run_job(trial)?;
         if ran.ended == Ended::Interrupted {
             return Err(StageError::Interrupted);
         }
-        let recording = sampler.map(Sampler::stop);
         let joules = match &recording {
             Some(recording) => self.joules(trial, recording),
             None => Err("the machine was not sampled".to_owned()),
