@@ -35,6 +35,7 @@ const COMMANDS: &[&[&str]] = &[
     &["profile", "verify", "--help"],
     &["undo", "--help"],
     &["log", "--help"],
+    &["bisect", "--help"],
     &["compare", "--help"],
     &["record", "--help"],
     &["analyze", "--help"],

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod analyze;
+mod bisect;
 mod capture;
 mod change;
 mod checks;
@@ -53,6 +54,7 @@ enum Command {
     Checks(checks::Args),
     Profile(profile::Args),
     Compare(Box<compare::Args>),
+    Bisect(Box<bisect::Args>),
     Analyze(analyze::Args),
     Report(report::Args),
     Record(record::Args),
@@ -119,6 +121,7 @@ pub fn run(
         Command::Undo(args) => history::undo(&args, out, err),
         Command::Log(args) => history::log(&args, out),
         Command::Compare(args) => compare::run(&args, out, err),
+        Command::Bisect(args) => bisect::run(&args, out, err),
         Command::Guard => guard::run(err),
         Command::TunedAdm(args) => Ok(tuned_adm::run(&args.arguments, out, err)),
         Command::OsIndex(args) => os_index::run(&args, out, err),

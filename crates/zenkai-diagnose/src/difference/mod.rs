@@ -19,7 +19,7 @@ use zenkai_facts::{Facts, Node, Observed, Reason};
 
 use crate::{CheckId, Diagnosis, Impact};
 
-pub use settings::{Profile, profile};
+pub use settings::{Profile, bears_on_security, profile};
 
 /// One of the two machines.
 pub struct Side<'a> {

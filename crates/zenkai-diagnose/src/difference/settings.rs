@@ -138,11 +138,18 @@ struct Draft {
     arguments: Vec<String>,
     left: Vec<(String, String)>,
     carried: usize,
+    allow_insecure: bool,
 }
 
-/// The profile that makes the machine behind `b` like the one behind `a`, as far as that can be done now.
-pub fn profile(a: &dyn Host, b: &dyn Host, comparison: &Comparison) -> Profile {
-    let mut draft = Draft::default();
+/// Whether a sysctl bears on what others may do or see.
+pub fn bears_on_security(sysctl: &str) -> bool {
+    rules::SECURITY.iter().any(|start| sysctl.starts_with(start))
+}
+
+/// The profile that makes the machine behind `b` like the one behind `a`, as far as that can be done now. What bears
+/// on security is in it only if it is `allow_insecure`.
+pub fn profile(a: &dyn Host, b: &dyn Host, comparison: &Comparison, allow_insecure: bool) -> Profile {
+    let mut draft = Draft { allow_insecure, ..Draft::default() };
     let all = comparison.differences.iter().flat_map(|difference| {
         std::iter::once(difference).chain(&difference.facts).filter(|difference| !difference.path.is_empty())
     });
@@ -193,7 +200,7 @@ impl Draft {
         if !is_plain(&name) {
             return Err("its name is not plain");
         }
-        if rules::SECURITY.iter().any(|start| name.starts_with(start)) {
+        if !self.allow_insecure && bears_on_security(&name) {
             return Err("it bears on security; set it by hand if you mean it");
         }
         self.sysctl.insert(name, shown);

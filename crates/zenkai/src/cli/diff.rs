@@ -9,7 +9,7 @@ use std::{
 use anyhow::anyhow;
 use zenkai_diagnose::{
     Context, Diagnosis, Policy, Selection, Workload, diagnose,
-    difference::{Comparison, Side, compare, profile},
+    difference::{Comparison, Profile, Side, compare, profile},
 };
 use zenkai_facts::{Facts, Observed, Reader};
 use zenkai_host::{FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
@@ -147,13 +147,23 @@ pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError
         output::write_json(out, &zenkai_report::difference_json(&comparison)?)?;
     } else {
         let detail = if args.all { Detail::Everything } else { Detail::Findings };
-        let carried = profile(&*a.host, &*b.host, &comparison).carried;
+        let carried = profile(&*a.host, &*b.host, &comparison, false).carried;
         output::write_blocks(
             out,
             &zenkai_report::difference([&a.facts, &b.facts], &comparison, carried, detail),
         )?;
     }
     Ok(if comparison.differences.is_empty() { Exit::Fine } else { Exit::Findings })
+}
+
+/// What of `from` can be set on this machine while it runs, as a profile, and what limits the comparison.
+pub(super) fn settings_here(
+    from: &str,
+    allow_insecure: bool,
+) -> Result<(Profile, Vec<String>), CommandError> {
+    let (a, b) = (Machine::open(from, None)?, Machine::open("now", None)?);
+    let comparison = compared([from, "now"], [&a, &b])?;
+    Ok((profile(&*a.host, &*b.host, &comparison, allow_insecure), comparison.notes))
 }
 
 pub(super) fn settings(
@@ -163,7 +173,7 @@ pub(super) fn settings(
 ) -> Result<Exit, CommandError> {
     let (a, b) = (Machine::open(&args.from, None)?, Machine::open(&args.to, None)?);
     let comparison = compared([&args.from, &args.to], [&a, &b])?;
-    let profile = profile(&*a.host, &*b.host, &comparison);
+    let profile = profile(&*a.host, &*b.host, &comparison, false);
     out.write_all(profile.text.as_bytes())?;
     let noun = if profile.carried == 1 { "setting" } else { "settings" };
     writeln!(err, "zenkai: {} {noun} carried over", profile.carried)?;

@@ -14,7 +14,7 @@ const JOIN: &str = " + ";
 
 /// An arm as asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ArmSpec {
+pub(in crate::cli) struct ArmSpec {
     /// Its parts in order; empty for the machine as it is.
     parts: Vec<Part>,
     /// The words of the command line that make it.
@@ -35,6 +35,8 @@ enum Part {
     Command(String),
     /// The workload gets this share of the CPU time it could have, in per cent.
     CpuMax(u8),
+    /// What another command worked out.
+    Wishes { wishes: Vec<Wish>, instead_of_profile: bool },
 }
 
 /// The arms in `words`. `leave=` belongs to the `enter=` before it; every other word is an arm.
@@ -171,19 +173,30 @@ impl ArmSpec {
         one(&[words.join(JOIN)])
     }
 
+    /// An arm that another command worked out, by the name that it gave it.
+    pub(in crate::cli) fn worked_out(name: String, wishes: Vec<Wish>, instead_of_profile: bool) -> Self {
+        Self { parts: vec![Part::Wishes { wishes, instead_of_profile }], words: vec![name] }
+    }
+
     /// As it is shown, and stored.
-    pub(super) fn text(&self) -> String {
+    pub(in crate::cli) fn text(&self) -> String {
         self.words.join(" ")
     }
 
     /// Whether entering it may change the machine, so that it needs root, a journal and quiet afterwards.
     pub(super) fn changes_machine(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Profile(_) | Part::Set(..) | Part::Hook { .. }))
+        self.parts.iter().any(|part| match part {
+            Part::Profile(_) | Part::Set(..) | Part::Hook { .. } => true,
+            Part::Wishes { wishes, instead_of_profile } => *instead_of_profile || !wishes.is_empty(),
+            Part::Command(_) | Part::CpuMax(_) | Part::Without(_) => false,
+        })
     }
 
     /// Whether it stands in for the active profile.
     pub(super) fn is_profile(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Profile(_)))
+        let is_profile =
+            |part: &Part| matches!(part, Part::Profile(_) | Part::Wishes { instead_of_profile: true, .. });
+        self.parts.iter().any(is_profile)
     }
 
     /// Its own command, if it has one. Words for a shell go to a shell.
@@ -227,6 +240,7 @@ impl ArmSpec {
                     let undo = leave.as_deref().map(shell);
                     wishes.push(Wish::by_hand(Want::Run { act: shell(enter), undo, verify: None }, enter));
                 }
+                Part::Wishes { wishes: worked_out, .. } => wishes.extend(worked_out.iter().cloned()),
                 Part::Command(_) | Part::CpuMax(_) => {}
             }
         }

@@ -20,15 +20,17 @@ use zenkai_host::{LiveHost, gauges::Interrupt};
 use zenkai_measure::{
     experiment::{Arm, Finish, Metric, Plan, RunError, StageError, Store, StoreError, carry_out},
     metric::Choice,
+    statistics::verdict::Better,
     workload,
 };
 
 use super::{CommandError, Exit, change, experiment::Stored, guard::Guard, output, report};
-use arm::ArmSpec;
+pub(super) use arm::ArmSpec;
 use confirm::Confirmation;
-pub(super) use options::Args;
-use progress::Teller;
-use stage::{LiveArm, LiveStage};
+pub(super) use options::{Args, Measuring, directory};
+pub(super) use progress::{Teller, visible};
+pub(super) use stage::{LiveArm, LiveStage};
+pub(super) use trust::dir_with as trusted_dir;
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::watch()?;
@@ -127,7 +129,7 @@ impl Asked {
             let error = anyhow!("`{}` is there twice", twice.1.text());
             return Err(CommandError::usage(error).hint("--aa compares one arm with itself"));
         }
-        let (workload, metric) = (args.command.clone(), args.metric.clone());
+        let (workload, metric) = (args.command.clone(), args.measuring.metric.clone());
         Ok(Self { specs, workload, metric, store: None, confirmation: None })
     }
 
@@ -164,7 +166,7 @@ impl Asked {
 }
 
 /// The number that is compared: the one asked for, or the tool's own.
-fn choice(asked: Option<&str>, arms: &[LiveArm]) -> Result<Choice, CommandError> {
+pub(super) fn choice(asked: Option<&str>, arms: &[LiveArm]) -> Result<Choice, CommandError> {
     let tool = &arms.first().ok_or_else(|| anyhow!("there is no arm"))?.workload;
     Choice::parse(asked.unwrap_or(tool.primary())).map_err(|why| CommandError::usage(anyhow!(why)))
 }
@@ -178,7 +180,7 @@ fn carry_on(
     err: &mut dyn Write,
 ) -> Result<(Exit, PathBuf), CommandError> {
     let choice = choice(asked.metric.as_deref(), &arms)?;
-    if args.no_sample && choice.name() == "joules" {
+    if args.measuring.no_sample && choice.name() == "joules" {
         return Err(CommandError::usage(anyhow!(
             "energy is counted by sampling: --no-sample leaves no joules"
         )));
@@ -190,7 +192,7 @@ fn carry_on(
         let plan = lay_down(args, &asked, &mut stage)?;
         let dir = match asked.confirmation {
             Some(confirmation) => confirmation.dir,
-            None => args.directory(plan.created_unix_s)?,
+            None => directory(args.out.as_ref(), "compare", plan.created_unix_s)?,
         };
         (create(&dir, plan)?, dir)
     };
@@ -248,16 +250,29 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
     }
     if let Some(Confirmation { base, confirms, .. }) = &asked.confirmation {
         let (metric, better) = (base.metric.clone(), base.rule.better);
-        let most = base.rule.looks.last().copied().unwrap_or_else(|| args.pairs());
-        let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.seed(), most);
+        let most = base.rule.looks.last().copied().unwrap_or_else(|| args.measuring.pairs());
+        let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.measuring.seed(), most);
         options::adjust_as(base, &mut plan);
         plan.confirms = Some(confirms.clone());
         return Ok(plan);
     }
-    let choice = &stage.choice;
+    let measuring = &args.measuring;
+    let (metric, better) = metric(&stage.choice, stage.arms.first(), measuring)?;
+    let (seed, most) = (measuring.seed(), measuring.pairs());
+    let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, seed, most);
+    args.adjust(&mut plan, stage.session.is_some());
+    Ok(plan)
+}
+
+/// The number that is compared, as it is written down, and which direction of it is better.
+pub(super) fn metric(
+    choice: &Choice,
+    arm: Option<&LiveArm>,
+    measuring: &Measuring,
+) -> Result<(Metric, Better), CommandError> {
     let name = choice.name();
-    let known = stage.arms.first().and_then(|arm| arm.workload.describe(&name));
-    let better = match (args.better, known.and_then(|(_, better)| better)) {
+    let known = arm.and_then(|arm| arm.workload.describe(&name));
+    let better = match (measuring.better, known.and_then(|(_, better)| better)) {
         (Some(asked), _) => asked.into(),
         (None, Some(better)) => better,
         (None, None) => {
@@ -267,13 +282,10 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
         }
     };
     let unit = known.map_or("", |(unit, _)| unit).to_owned();
-    let metric = Metric { name, unit, pattern: choice.pattern() };
-    let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.seed(), args.pairs());
-    args.adjust(&mut plan, stage.session.is_some());
-    Ok(plan)
+    Ok((Metric { name, unit, pattern: choice.pattern() }, better))
 }
 
-fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
+pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
     std::fs::create_dir_all(dir).map_err(failed)?;
     // Both must be ours: a link that waits here could lead root anywhere.

@@ -30,7 +30,6 @@ use crate::cli::{CommandError, time};
 /// Exit code: 0 the experiment came to its end (the verdict is in the output), 2 it could not be done, 5 something
 /// could not be put back, 130 interrupted.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(in crate::cli) struct Args {
     /// What is compared
     #[arg(value_name = "ARM", required_unless_present_any = ["resume", "aa"])]
@@ -41,43 +40,14 @@ pub(in crate::cli) struct Args {
     /// Compare one arm with itself, to see what this machine does to a test
     #[arg(long)]
     pub(super) aa: bool,
-    /// The number that is compared: time, user, sys, maxrss, joules, one that the tool gives, `json:PATH` or a regular
-    /// expression with one group, looked for in the output [default: the tool's own, else time]
-    #[arg(long)]
-    pub(super) metric: Option<String>,
-    /// Which direction is better [default: what the metric says]
-    #[arg(long, value_enum)]
-    pub(super) better: Option<Better>,
-    /// Differences up to this do not matter
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
-    pub(super) rho: f64,
-    /// Go on until the difference is known to within this
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub(super) precision: Option<f64>,
-    /// Most pairs of runs
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(6..=1_000))]
-    pairs: u16,
+    #[command(flatten)]
+    pub(super) measuring: Measuring,
     /// Judge once, after all pairs, and not on the way: for a claim that is published
     #[arg(long)]
     fixed: bool,
-    /// A run that takes longer has failed: 30s, 5m
-    #[arg(long, value_parser = time::duration)]
-    pub(super) timeout: Option<Duration>,
-    /// Wait after each switch: at least and at most
-    #[arg(long, value_name = "LEAST..MOST", default_value = "2s..30s", value_parser = settle)]
-    settle: Settle,
-    /// From one sample of the machine to the next while the workload runs: 10ms to 1s
-    #[arg(long, default_value = "250ms", value_parser = time::duration)]
-    interval: Duration,
-    /// Do not sample the machine: no explanation, no graphs
-    #[arg(long)]
-    pub(super) no_sample: bool,
-    /// Seed of the order of runs [default: a random one]
-    #[arg(long)]
-    seed: Option<u64>,
     /// Where the experiment is kept [default: zenkai-compare-DATE in this directory]
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
+    pub(super) out: Option<PathBuf>,
     /// Go on with an experiment that was interrupted
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arms", "command", "aa", "metric", "better", "out", "seed"])]
     pub(super) resume: Option<PathBuf>,
@@ -90,9 +60,45 @@ pub(in crate::cli) struct Args {
     pub(super) json: bool,
 }
 
+/// How it is measured: the same for every command that does experiments.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Measuring {
+    /// The number that is compared: time, user, sys, maxrss, joules, one that the tool gives, `json:PATH` or a regular
+    /// expression with one group, looked for in the output [default: the tool's own, else time]
+    #[arg(long)]
+    pub(in crate::cli) metric: Option<String>,
+    /// Which direction is better [default: what the metric says]
+    #[arg(long, value_enum)]
+    pub(in crate::cli) better: Option<Better>,
+    /// Differences up to this do not matter
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    pub(in crate::cli) rho: f64,
+    /// Go on until the difference is known to within this
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub(in crate::cli) precision: Option<f64>,
+    /// Most pairs of runs
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(6..=1_000))]
+    pub(in crate::cli) pairs: u16,
+    /// A run that takes longer has failed: 30s, 5m
+    #[arg(long, value_parser = time::duration)]
+    pub(in crate::cli) timeout: Option<Duration>,
+    /// Wait after each switch: at least and at most
+    #[arg(long, value_name = "LEAST..MOST", default_value = "2s..30s", value_parser = settle)]
+    pub(in crate::cli) settle: Settle,
+    /// From one sample of the machine to the next while the workload runs: 10ms to 1s
+    #[arg(long, default_value = "250ms", value_parser = time::duration)]
+    interval: Duration,
+    /// Do not sample the machine: no explanation, no graphs
+    #[arg(long)]
+    pub(super) no_sample: bool,
+    /// Seed of the order of runs [default: a random one]
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
 /// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Better {
+pub(in crate::cli) enum Better {
     /// Time, latency, energy
     Lower,
     /// Throughput
@@ -126,55 +132,63 @@ fn settle(text: &str) -> Result<Settle, String> {
     Ok(Settle { at_least_s, at_most_s })
 }
 
-impl Args {
-    pub(super) fn pairs(&self) -> usize {
+impl Measuring {
+    pub(in crate::cli) fn pairs(&self) -> usize {
         usize::from(self.pairs)
     }
 
     /// The seed, a random one if none is given: the standard library's hasher takes its keys from the system.
-    pub(super) fn seed(&self) -> u64 {
+    pub(in crate::cli) fn seed(&self) -> u64 {
         // The upper bits stay free so that every JSON reader takes it as a whole number.
         self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 12)
     }
 
     /// What the options change about the recommended plan.
-    pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
+    pub(in crate::cli) fn adjust(&self, plan: &mut Plan, switches: bool) {
         plan.rule.rho = self.rho;
         plan.rule.precision = self.precision;
-        if self.fixed {
-            only_last_look(&mut plan.rule);
-        }
         plan.settle = if switches { self.settle } else { Settle { at_least_s: 0.0, at_most_s: 0.0 } };
         plan.timeout_s = self.timeout.map(|timeout| timeout.as_secs_f64());
         plan.sample_s = (!self.no_sample).then_some(self.interval.as_secs_f64());
-        plan.aa = self.aa;
         plan.created_unix_s = now_unix_s();
     }
+}
 
-    /// The experiment's directory: the one asked for, or a new one named after the time.
-    pub(super) fn directory(&self, now_unix_s: u64) -> Result<PathBuf, CommandError> {
-        if let Some(dir) = &self.out {
-            return Ok(dir.clone());
+impl Args {
+    /// What the options change about the recommended plan.
+    pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
+        self.measuring.adjust(plan, switches);
+        if self.fixed {
+            only_last_look(&mut plan.rule);
         }
-        let date: String = zenkai_report::utc(now_unix_s).replace(" UTC", "").replace([' ', ':'], "-");
-        let free = (1..1000).find_map(|nth| {
-            let name = if nth == 1 {
-                format!("zenkai-compare-{date}")
-            } else {
-                format!("zenkai-compare-{date}-{nth}")
-            };
-            match std::fs::create_dir(&name) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
-                other => Some(other.map(|()| PathBuf::from(name))),
-            }
-        });
-        match free {
-            Some(Ok(dir)) => Ok(dir),
-            Some(Err(error)) => {
-                Err(CommandError::from(error).hint("--out DIR keeps the experiment somewhere else"))
-            }
-            None => Err(CommandError::usage(anyhow!("there are too many experiments of this minute"))
-                .hint("--out DIR")),
+        plan.aa = self.aa;
+    }
+}
+
+/// The directory of what a command measures: the one asked for, or a new one named after command and time.
+pub(in crate::cli) fn directory(
+    asked: Option<&PathBuf>,
+    command: &str,
+    now_unix_s: u64,
+) -> Result<PathBuf, CommandError> {
+    if let Some(dir) = asked {
+        return Ok(dir.clone());
+    }
+    let date: String = zenkai_report::utc(now_unix_s).replace(" UTC", "").replace([' ', ':'], "-");
+    let free = (1..1000).find_map(|nth| {
+        let more = if nth == 1 { String::new() } else { format!("-{nth}") };
+        let name = format!("zenkai-{command}-{date}{more}");
+        match std::fs::create_dir(&name) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
+            other => Some(other.map(|()| PathBuf::from(name))),
+        }
+    });
+    match free {
+        Some(Ok(dir)) => Ok(dir),
+        Some(Err(error)) => Err(CommandError::from(error).hint("--out DIR keeps it somewhere else")),
+        None => {
+            Err(CommandError::usage(anyhow!("there are too many experiments of this minute"))
+                .hint("--out DIR"))
         }
     }
 }

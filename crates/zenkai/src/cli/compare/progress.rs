@@ -17,7 +17,7 @@ use zenkai_measure::{
 const HALF: u32 = 12;
 
 /// Tells how an experiment goes.
-pub(super) struct Teller<'a> {
+pub(in crate::cli) struct Teller<'a> {
     plan: Plan,
     err: &'a mut dyn Write,
     /// One line that is written over; else a line for each look.
@@ -33,7 +33,7 @@ pub(super) struct Teller<'a> {
 
 impl<'a> Teller<'a> {
     /// `done` trials were there before.
-    pub(super) fn new(plan: Plan, done: usize, err: &'a mut dyn Write) -> Self {
+    pub(in crate::cli) fn new(plan: Plan, done: usize, err: &'a mut dyn Write) -> Self {
         Self {
             plan,
             err,
@@ -47,7 +47,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    pub(super) fn tell(&mut self, progress: &Progress) {
+    pub(in crate::cli) fn tell(&mut self, progress: &Progress) {
         match progress {
             Progress::WarmUp { arm } => {
                 self.line(&[format!("a first run that does not count: {}", self.name(*arm))]);
@@ -151,13 +151,13 @@ impl<'a> Teller<'a> {
     }
 
     /// A line that stays.
-    pub(super) fn keep(&mut self, text: &str) {
+    pub(in crate::cli) fn keep(&mut self, text: &str) {
         let clear = if self.live { "\r\x1b[K" } else { "" };
         let _ = writeln!(self.err, "{clear}{}", visible(text));
     }
 
     /// Ends the line that is written over.
-    pub(super) fn end(&mut self) {
+    pub(in crate::cli) fn end(&mut self) {
         if self.live {
             let _ = write!(self.err, "\r\x1b[K").and_then(|()| self.err.flush());
         }
@@ -165,7 +165,7 @@ impl<'a> Teller<'a> {
 }
 
 /// What programs wrote must not move the cursor.
-fn visible(text: &str) -> String {
+pub(in crate::cli) fn visible(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 

@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use zenkai_host::{
@@ -33,17 +33,17 @@ use crate::cli::change;
 const OUTPUT_LIMIT: usize = 16 << 20;
 
 /// An arm with the workload that runs in it.
-pub(super) struct LiveArm {
-    pub(super) spec: ArmSpec,
-    pub(super) workload: Prepared,
+pub(in crate::cli) struct LiveArm {
+    pub(in crate::cli) spec: ArmSpec,
+    pub(in crate::cli) workload: Prepared,
 }
 
 /// The machine, an arm that may be entered, and how its workload is run.
-pub(super) struct LiveStage<'a> {
+pub(in crate::cli) struct LiveStage<'a> {
     /// Present when an arm changes the machine.
-    pub(super) session: Option<&'a Session<'a>>,
-    pub(super) arms: Vec<LiveArm>,
-    pub(super) choice: Choice,
+    pub(in crate::cli) session: Option<&'a Session<'a>>,
+    pub(in crate::cli) arms: Vec<LiveArm>,
+    pub(in crate::cli) choice: Choice,
     timeout: Option<Duration>,
     sample: Option<Duration>,
     interrupt: &'a Interrupt,
@@ -54,6 +54,8 @@ pub(super) struct LiveStage<'a> {
     stuck: Option<String>,
     /// Whose energy is compared.
     domain: Option<String>,
+    /// No run begins after this.
+    pub(in crate::cli) until: Option<Instant>,
 }
 
 /// The arm that the machine is in.
@@ -84,19 +86,19 @@ fn failed(why: impl ToString) -> StageError {
 }
 
 impl<'a> LiveStage<'a> {
-    pub(super) fn new(
+    pub(in crate::cli) fn new(
         session: Option<&'a Session<'a>>,
         arms: Vec<LiveArm>,
         choice: Choice,
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        let (stuck, domain) = (None, None);
-        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck, domain }
+        let (stuck, domain, until) = (None, None, None);
+        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck, domain, until }
     }
 
     /// Takes over what the plan says of every run.
-    pub(super) fn ready(&mut self, plan: &ExperimentPlan, trials: &[Trial], dir: &Path) {
+    pub(in crate::cli) fn ready(&mut self, plan: &ExperimentPlan, trials: &[Trial], dir: &Path) {
         self.domain = trials.iter().find_map(|trial| trial.energy_domain().map(str::to_owned));
         let seconds = |seconds: Option<f64>| seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         self.timeout = seconds(plan.timeout_s);
@@ -105,7 +107,7 @@ impl<'a> LiveStage<'a> {
     }
 
     /// Enters the arm and leaves it again, to know that it can be done, and what it changes.
-    pub(super) fn settings(&mut self, arm: usize) -> Result<Vec<Setting>, StageError> {
+    pub(in crate::cli) fn settings(&mut self, arm: usize) -> Result<Vec<Setting>, StageError> {
         let Made { report, holds } = self.switch(arm)?;
         self.leave()?;
         let text = |value: &Value| value.text().map(|text| text.trim_end().to_owned());
@@ -151,7 +153,7 @@ impl<'a> LiveStage<'a> {
     }
 
     /// Leaves the arm, if one is entered. Tells what somebody else changed meanwhile, which is kept.
-    pub(super) fn leave(&mut self) -> Result<Option<String>, StageError> {
+    pub(in crate::cli) fn leave(&mut self) -> Result<Option<String>, StageError> {
         if let Some(why) = &self.stuck {
             return Err(failed(why));
         }
@@ -173,6 +175,11 @@ impl<'a> LiveStage<'a> {
         }
         let kept = report.rows.into_iter().find(|row| matches!(row.fate, Fate::Kept { .. }));
         Ok(kept.map(|row| format!("somebody else changed {}", row.what)))
+    }
+
+    /// Whether the time is used up.
+    pub(in crate::cli) fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 
     fn run_job(&self, trial: &Trial) -> Result<(Ran, Option<Recording>), StageError> {
@@ -270,6 +277,9 @@ impl Stage for LiveStage<'_> {
     #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the trial's record")]
     fn run(&mut self, trial: &mut Trial, counts: bool) -> Result<(), StageError> {
         if wait(self.interrupt, None, Duration::ZERO).is_ok_and(|happened| happened == Happened::Signal) {
+            return Err(StageError::Interrupted);
+        }
+        if self.is_late() {
             return Err(StageError::Interrupted);
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -7,43 +7,50 @@ use zenkai_host::trusted_file;
 
 use crate::cli::{CommandError, change::is_root};
 
-/// The files that say what is run and what has been run. With the first of them the directory is judged too.
+/// The files of an experiment that say what is run and what has been run. With the first of them the directory is judged
+/// too.
 const FILES: [&str; 3] = ["experiment.json", "trials.jsonl", "samples"];
 
 /// The experiment's directory with all links followed. Refused for root when others could have written what is in it,
 /// or exchanged it for another.
 pub(super) fn dir(dir: &Path) -> Result<PathBuf, CommandError> {
+    dir_with(dir, &FILES)
+}
+
+/// The same for a directory that another command laid down, of which these are the files.
+pub(in crate::cli) fn dir_with(dir: &Path, files: &[&str]) -> Result<PathBuf, CommandError> {
+    let first = files.first().copied().unwrap_or_default();
     let none = || {
-        CommandError::usage(anyhow!("{} holds no experiment: there is no {}", dir.display(), FILES[0]))
-            .hint("give the directory that `zenkai compare` named when it was interrupted")
+        CommandError::usage(anyhow!("there is no {first} in {}", dir.display()))
+            .hint("give the directory that zenkai named when it was interrupted")
     };
     let real = dir.canonicalize().map_err(|_| none())?;
     // Told here and not by the reading of it: until then somebody could put one there.
-    real.join(FILES[0]).canonicalize().map_err(|_| none())?;
+    real.join(first).canonicalize().map_err(|_| none())?;
     if is_root() {
-        check(&real)?;
+        check(&real, files)?;
     }
     Ok(real)
 }
 
-fn check(real: &Path) -> Result<(), CommandError> {
-    for (nth, name) in FILES.into_iter().enumerate() {
+fn check(real: &Path, files: &[&str]) -> Result<(), CommandError> {
+    for (nth, name) in files.iter().enumerate() {
         let path = real.join(name);
         let text = path.to_str().ok_or_else(|| CommandError::usage(anyhow!("the path is not UTF-8")))?;
         match trusted_file(text) {
             // In a directory that only root can write to, it stays away.
             Err(error) if nth > 0 && error.kind() == std::io::ErrorKind::NotFound => {}
-            result => result.map_err(|error| refused(real, &error))?,
+            result => result.map_err(|error| refused(real, files, &error))?,
         }
     }
     Ok(())
 }
 
-fn refused(dir: &Path, error: &std::io::Error) -> CommandError {
-    let shown = dir.display();
+fn refused(dir: &Path, files: &[&str], error: &std::io::Error) -> CommandError {
+    let (shown, first) = (dir.display(), files.first().copied().unwrap_or_default());
     CommandError::not_permitted(anyhow!("{error}; the commands stored in {shown} are not run as root")).hint(
         format!(
-            "look at {shown}/experiment.json, then `cp -r --no-preserve=mode,ownership {shown} /root/` and go on \
+            "look at {shown}/{first}, then `cp -r --no-preserve=mode,ownership {shown} /root/` and go on \
              with the copy"
         ),
     )
@@ -65,26 +72,26 @@ mod tests {
         let plan = dir.join("experiment.json");
         fs::write(&plan, "{}").unwrap();
         if !is_root() {
-            assert_eq!(check(&dir).unwrap_err().kind, Kind::NotPermitted);
+            assert_eq!(check(&dir, &FILES).unwrap_err().kind, Kind::NotPermitted);
             return;
         }
-        check(&dir).unwrap();
+        check(&dir, &FILES).unwrap();
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for (path, bad, good) in [(&plan, 0o664, 0o644), (&plan, 0o646, 0o644), (&dir, 0o775, 0o755)] {
             mode(path, bad);
-            let error = check(&dir).unwrap_err();
+            let error = check(&dir, &FILES).unwrap_err();
             assert_eq!(error.kind, Kind::NotPermitted);
             assert!(error.error.to_string().contains("may be written by others"), "{}", error.error);
             mode(path, good);
         }
         std::os::unix::fs::chown(&plan, Some(65_534), None).unwrap();
-        assert!(check(&dir).unwrap_err().error.to_string().contains("does not belong to root"));
+        assert!(check(&dir, &FILES).unwrap_err().error.to_string().contains("does not belong to root"));
         std::os::unix::fs::chown(&plan, Some(0), None).unwrap();
         // A link is judged by where it leads.
         fs::rename(&plan, dir.join("real")).unwrap();
         std::os::unix::fs::symlink("real", &plan).unwrap();
-        check(&dir).unwrap();
+        check(&dir, &FILES).unwrap();
         mode(&dir.join("real"), 0o666);
-        assert_eq!(check(&dir).unwrap_err().kind, Kind::NotPermitted);
+        assert_eq!(check(&dir, &FILES).unwrap_err().kind, Kind::NotPermitted);
     }
 }

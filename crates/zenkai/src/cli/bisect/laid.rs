@@ -1,0 +1,61 @@
+//! `bisect.json`: what a search is about, written before its first experiment.
+
+use std::{io::Write, path::Path};
+
+use anyhow::anyhow;
+use serde::{Deserialize, Serialize};
+use zenkai_measure::{bisect::Settings, experiment::Plan};
+
+use super::toggles::Sides;
+use crate::cli::{CommandError, experiment::read_small};
+
+const SCHEMA: &str = "zenkai.bisect/1";
+pub(super) const FILE: &str = "bisect.json";
+
+/// What is laid down.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Laid {
+    schema: String,
+    pub(super) sides: Sides,
+    /// The plan of each experiment, but for arms, seed and looks.
+    pub(super) plan: Plan,
+    /// Most pairs of an experiment that says something about settings.
+    pairs: usize,
+    /// How long a run took, in seconds.
+    pub(super) run_s: f64,
+}
+
+impl Laid {
+    pub(super) fn new(sides: Sides, plan: Plan, run_s: f64) -> Self {
+        let pairs = plan.rule.looks.last().copied().unwrap_or_default();
+        Self { schema: SCHEMA.to_owned(), sides, plan, pairs, run_s }
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        Settings { toggles: self.sides.toggles.len(), rho: self.plan.rule.rho, cap: self.pairs }
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<(), CommandError> {
+        let path = dir.join(FILE);
+        let failed = |error: std::io::Error| anyhow::Error::new(error).context(path.display().to_string());
+        std::fs::create_dir_all(dir).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(self)?;
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+        file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all())).map_err(failed)?;
+        Ok(())
+    }
+
+    pub(super) fn read(dir: &Path) -> Result<Self, CommandError> {
+        let path = dir.join(FILE);
+        let wrong = |why: String| {
+            CommandError::usage(anyhow!("{}: {why}", path.display()))
+                .hint("give the directory that `zenkai bisect` named when it began")
+        };
+        let bytes = read_small(&path).map_err(|error| wrong(error.to_string()))?;
+        let laid: Self = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+        if laid.schema != SCHEMA {
+            return Err(wrong(format!("{:?} is not {SCHEMA}: use the program that wrote it", laid.schema)));
+        }
+        Ok(laid)
+    }
+}
