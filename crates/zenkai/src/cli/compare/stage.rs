@@ -196,14 +196,19 @@ impl<'a> LiveStage<'a> {
         let mut started = |started: &workload::Started| {
             let cgroup = started.cgroup.and_then(Path::to_str).map(str::to_owned);
             let pid = u32::try_from(started.pid).ok();
-            *sampler.borrow_mut() = self.sample.and_then(|interval| {
-                // Sampling explains; an experiment is good without it, and each trial tells that it has none.
-                Sampler::start(&Options { interval, cgroup, pid, cpu: None }).ok()
+            // It takes ten milliseconds and more, and a command that ends meanwhile must not seem to take as long.
+            *sampler.borrow_mut() = self.sample.map(|interval| {
+                let options = Options { interval, cgroup, pid, cpu: None };
+                std::thread::spawn(move || Sampler::start(&options))
             });
         };
         let mut recording = None;
-        // While the cgroup is there: the counters of one that was removed have no last value.
-        let mut ended = || recording = sampler.borrow_mut().take().map(Sampler::stop);
+        // While the cgroup is there: the counters of one that was removed have no last value. Sampling explains; an
+        // experiment is good without it, and each trial tells that it has none.
+        let mut ended = || {
+            let started = sampler.borrow_mut().take();
+            recording = started.and_then(|start| start.join().ok()?.ok()).map(Sampler::stop);
+        };
         let ran = workload::run_watched(&job, Some(self.interrupt.as_fd()), &mut started, &mut ended);
         let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
         Ok((ran, recording))
