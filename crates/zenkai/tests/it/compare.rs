@@ -90,10 +90,37 @@ fn commands_have_a_verdict_that_analyze_repeats_to_the_last_bit() {
 }
 
 #[test]
-fn one_arm_with_itself_and_three_arms() {
+fn one_arm_with_itself_and_then_others_that_remember_it() {
     let dir = tempfile::tempdir().unwrap();
-    let found = json(&must(&dir.path().join("aa"), &["--aa", "--json", "--", "true"], 0).stdout);
+    let run = |args: &[&str]| {
+        let output = unprivileged(dir.path()).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", said(&output));
+        output.stdout
+    };
+    let found = json(&run(&["--aa", "--json", "--out", "same", "--", "sleep", "0.01"]));
     assert_eq!((&found["aa"], &found["arms"][1]["name"]), (&true.into(), &"now (B)".into()));
+    assert!(!dir.path().join("same/aa.json").exists());
+    run(&["--out", "other", "cmd:true", "cmd:sleep 0.1"]);
+    let kept = json(&fs::read(dir.path().join("other/aa.json")).unwrap());
+    assert_eq!(kept["comparisons"][0]["sentence"], found["comparisons"][0]["sentence"]);
+    let page = fs::read_to_string(dir.path().join("other/report.html")).unwrap();
+    assert!(page.contains("When both arms were the same here: "), "the report shows it");
+    // Another metric, and what is no result of ours.
+    let score = ["--metric", r"score=(\d+)", "--better", "higher", "cmd:echo score=5", "cmd:echo score=6"];
+    run(&[&["--out", "score"], &score[..]].concat());
+    assert!(!dir.path().join("score/aa.json").exists());
+    let last = dir.path().join(".zenkai-aa-time.json");
+    for wrong in ["", "[]", "{\"host\": \"elsewhere\", \"metric\": {\"name\": \"time\", \"unit\": \"s\"}}"] {
+        fs::write(&last, wrong).unwrap();
+        let out = format!("wrong{}", wrong.len());
+        run(&["--out", &out, "cmd:true", "cmd:sleep 0.1"]);
+        assert!(!dir.path().join(out).join("aa.json").exists(), "{wrong}");
+    }
+}
+
+#[test]
+fn three_arms() {
+    let dir = tempfile::tempdir().unwrap();
     let three = ["--json", "cmd:true", "cmd:sleep 0.3", "cmd:sh -c 'sleep 0.3'"];
     let found = json(&must(&dir.path().join("three"), &three, 0).stdout);
     let verdicts: Vec<&Value> =
@@ -110,6 +137,7 @@ fn what_cannot_work_is_said_and_ends() {
         let output = must(&dir.path().join(nth.to_string()), args, code);
         let said = said(&output);
         assert!(said.contains(wanted) && output.stdout.is_empty(), "{args:?}: {wanted}: {said}");
+        assert!(!said.contains("--resume"), "there is nothing to go on with: {said}");
     };
     fails(&["cmd:no-such-program-here", "cmd:true"], 2, "no-such-program-here: command not found");
     fails(&["cmd:false", "cmd:sh -c 'exit 3'"], 2, "the workload fails in every arm: exit code");
@@ -176,27 +204,38 @@ fn without_root() {
         eprintln!("SKIPPED: not root, so all other tests show it");
         return;
     }
-    // Nobody may read where the program lies.
     let dir = tempfile::tempdir().unwrap();
-    let copy = dir.path().join("zenkai");
-    fs::copy(program(&[]).get_program(), &copy).unwrap();
-    let open =
-        |path: &Path, mode| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode));
-    open(dir.path(), 0o777).unwrap();
-    let run = |args: &[&str]| {
-        let mut command = Command::new(&copy);
-        command.args(SHORT).args(args).current_dir(dir.path()).uid(65534).gid(65534);
-        command.stdin(Stdio::null()).output().unwrap()
-    };
+    let run = |args: &[&str]| unprivileged(dir.path()).args(args).output().unwrap();
     let output = run(&["now", "set:vm.swappiness=1", "--", "true"]);
     assert_eq!(output.status.code(), Some(77), "{}", said(&output));
     assert!(said(&output).contains("only root may change this machine"));
     let output = run(&["cmd:true", "cmd:false"]);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
-    open(dir.path(), 0o555).unwrap();
+    open(dir.path(), 0o555);
     let output = run(&["cmd:true", "cmd:sleep 0.1"]);
     assert_eq!(output.status.code(), Some(77), "{}", said(&output));
     assert!(said(&output).contains("--out DIR"), "{}", said(&output));
+}
+
+fn open(path: &Path, mode: u32) {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// A short experiment as somebody else than root, in `dir`, which belongs to all from then on. The program is copied there:
+/// nobody may be able to read where it lies.
+fn unprivileged(dir: &Path) -> Command {
+    let mut command = program(&SHORT);
+    if is_root() {
+        let copy = dir.join("zenkai");
+        if !copy.exists() {
+            open(dir, 0o777);
+            fs::copy(command.get_program(), &copy).unwrap();
+        }
+        command = Command::new(&copy);
+        command.args(SHORT).stdin(Stdio::null()).uid(65534).gid(65534);
+    }
+    command.current_dir(dir);
+    command
 }
 
 pub(crate) fn is_root() -> bool {
