@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    os::unix::fs::{PermissionsExt as _, symlink},
     path::Path,
     process::{Command, Output},
     thread,
@@ -281,4 +282,38 @@ fn a_full_disk_ends_it_and_it_goes_on_when_there_is_room() {
     assert!(trials(&dir).len() >= 40);
     untouched(&before.0, "the end");
     assert!(Command::new("umount").arg(place.path()).status().unwrap().success());
+}
+
+#[test]
+#[ignore = "writes to the state directory; `cargo xtask test` runs it"]
+fn the_last_result_with_equal_arms_is_kept_by_root_alone() {
+    if !inside("compare_live::the_last_result_with_equal_arms_is_kept_by_root_alone") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let run = |name: &str, args: &[&str]| {
+        let output = short(&place.path().join(name), args).output().unwrap();
+        good(&output);
+        said(&output)
+    };
+    let (folder, file) = (Path::new("/var/lib/zenkai/aa"), Path::new("/var/lib/zenkai/aa/time.json"));
+    let mode = |path: &Path| fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777;
+    run("first", &["--aa", "--", "true"]);
+    assert_eq!((mode(folder), mode(file)), (0o700, 0o600));
+    run("other", &["cmd:true", "cmd:sleep 0.1"]);
+    assert_eq!(fs::read(place.path().join("other/aa.json")).unwrap(), fs::read(file).unwrap());
+    // A link is replaced, not followed.
+    let victim = place.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    fs::remove_file(file).unwrap();
+    symlink(&victim, file).unwrap();
+    symlink(&victim, file.with_extension("new")).unwrap();
+    run("link", &["--aa", "--", "true"]);
+    assert!(fs::symlink_metadata(file).unwrap().is_file());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
+    // Where others may write nothing is kept, and the experiment is as good as before.
+    let before = fs::read(file).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(run("open", &["--aa", "--", "true"]).contains("could be written by others than root"));
+    assert_eq!(fs::read(file).unwrap(), before);
 }
