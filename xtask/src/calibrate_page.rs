@@ -152,9 +152,9 @@ fn a_run(series: &Series) -> String {
 
 pub(crate) fn known_differences(known: &[Series], pairs: u16, conditions: &str) -> String {
     let mut page = format!(
-        "{}\nAt most {pairs} pairs of runs. The loop is judged by its CPU time in user mode. `cpu-max:95%` is judged by the wall \
-         clock and can only be seen while the loop has a CPU for itself: on a crowded machine the limit is not always \
-         reached, and the truth is between 0 and the one named. {conditions}\n\
+        "{}\nAt most {pairs} pairs of runs. The loop is judged by its CPU time in user mode, which neighbours on the same \
+         core lengthen too; `cpu-max:95%` by the wall clock: its limit is only reached while the loop has a CPU for \
+         itself, so both run with the highest priority where that is permitted. {conditions}\n\
          | difference | metric | truth | found | pairs | intervals that hold the truth |\n|---|---|---|---|---|---|\n",
         PARTS[1],
     );
