@@ -16,13 +16,14 @@ struct Made {
     runs: usize,
     interrupt_at: Option<usize>,
     disturb: Vec<usize>,
+    suspend: Vec<usize>,
     failing: Vec<usize>,
 }
 
 impl Made {
     fn new(seconds: f64) -> Self {
-        let (interrupt_at, disturb, failing) = (None, Vec::new(), Vec::new());
-        Self { seconds, entered: None, switches: 0, runs: 0, interrupt_at, disturb, failing }
+        let (interrupt_at, disturb, suspend, failing) = (None, Vec::new(), Vec::new(), Vec::new());
+        Self { seconds, entered: None, switches: 0, runs: 0, interrupt_at, disturb, suspend, failing }
     }
 }
 
@@ -45,6 +46,10 @@ impl Stage for Made {
         }
         if self.failing.contains(&trial.arm) {
             trial.reason = Some("exit code 1".into());
+            return Ok(());
+        }
+        if self.suspend.contains(&self.runs) {
+            (trial.status, trial.reason) = (Status::Discarded, Some("the machine was suspended".into()));
             return Ok(());
         }
         // A little noise from the number of the run, so that no two are equal.
@@ -148,4 +153,32 @@ fn failures_are_the_worst_results_and_everything_failing_is_no_experiment() {
     let mut stage = Made { failing: vec![0, 1], ..Made::new(1.2) };
     let Err(RunError::NothingWorks(why)) = quietly(&mut store, &mut stage) else { panic!("it went on") };
     assert_eq!((why.as_str(), store.trials.len()), ("exit code 1", 0));
+}
+
+#[test]
+fn a_run_during_a_suspend_has_its_block_drawn_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    // Two warm up; run 4 is the second of the first block, run 9 the first of the third.
+    let mut stage = Made { suspend: vec![4, 9], ..Made::new(1.2) };
+    let mut told = Vec::new();
+    let done = carry_out(&mut store, &mut stage, &mut |progress| {
+        if let Progress::Again(why) = progress {
+            told.push((*why).to_owned());
+        }
+    });
+    let Ok(Finish::Done(found)) = done else { panic!("not done") };
+    assert_eq!(told, ["the machine was suspended"; 2]);
+    assert_eq!(found[0].judgement.decided_at, Some(6));
+    let discarded: Vec<_> = store.trials.iter().filter(|trial| trial.status == Status::Discarded).collect();
+    assert_eq!(
+        discarded.iter().map(|trial| (trial.block, trial.attempt, trial.place)).collect::<Vec<_>>(),
+        [(0, 0, 1), (1, 0, 0),]
+    );
+    assert_eq!(
+        store.trials.len(),
+        12 + 3,
+        "what was measured of the two spoilt blocks is kept, and does not count"
+    );
+    assert_eq!(analyze(&store.plan, &store.trials).unwrap(), found);
 }
