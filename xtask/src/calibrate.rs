@@ -69,9 +69,10 @@ pub(crate) struct Control {
 }
 
 /// The CPU time of a loop is proportional to its length; starting the shell is less than 1 % of it. With 95 % of the
-/// wall-clock time a loop takes 1 / 0.95 as long, provided that it would otherwise have a CPU for itself. Both get the
-/// highest priority, where that is permitted: less is then in the way of an effect of known size.
-pub(crate) const CONTROLS: [Control; 2] = [
+/// wall-clock time a loop takes 1 / 0.95 as long, provided that it would otherwise have a CPU for itself; both get the
+/// highest priority, where that is permitted. 20 and 19 % differ by as much, and even a crowded machine gives more than
+/// that to a process.
+pub(crate) const CONTROLS: [Control; 3] = [
     Control {
         name: "a loop 3 % longer",
         metric: "user",
@@ -88,6 +89,13 @@ pub(crate) const CONTROLS: [Control; 2] = [
         truth_percent: 100.0 / 0.95 - 100.0,
         arms: ["now", "cpu-max:95%"],
         workload: Some("exec nice -n -40 sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'"),
+    },
+    Control {
+        name: "`cpu-max:19%` after `cpu-max:20%`",
+        metric: "time",
+        truth_percent: 100.0 * 20.0 / 19.0 - 100.0,
+        arms: ["cpu-max:20%", "cpu-max:19%"],
+        workload: Some("i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"),
     },
 ];
 

@@ -153,8 +153,9 @@ fn a_run(series: &Series) -> String {
 pub(crate) fn known_differences(known: &[Series], pairs: u16, conditions: &str) -> String {
     let mut page = format!(
         "{}\nAt most {pairs} pairs of runs. The loop is judged by its CPU time in user mode, which neighbours on the same \
-         core lengthen too; `cpu-max:95%` by the wall clock: its limit is only reached while the loop has a CPU for \
-         itself, so both run with the highest priority where that is permitted. {conditions}\n\
+         core lengthen too. The limits are judged by the wall clock. That of 95 % is only reached while the loop has a \
+         CPU for itself; on a crowded machine the truth is between 0 and the one named. Those of 20 and 19 % are reached \
+         on a crowded machine too. {conditions}\n\
          | difference | metric | truth | found | pairs | intervals that hold the truth |\n|---|---|---|---|---|---|\n",
         PARTS[1],
     );
