@@ -1,6 +1,7 @@
 //! What was changed, as a report.
 
 use serde_json::{Value as Json, json};
+use zenkai_host::Value;
 use zenkai_tune::{
     Plan, State,
     transaction::{End, Fate, Kind, LogEntry, Report, Row},
@@ -64,14 +65,10 @@ fn headline(report: &Report) -> String {
 
 /// What became of a knob in a transaction that ended so, in a few words.
 pub fn fate(row: &Row, end: &End) -> String {
-    let short = |text: &str| {
-        let first = text.lines().next().unwrap_or_default();
-        if first.len() == text.len() { text.to_owned() } else { format!("{first} …") }
-    };
-    let (from, to) = (short(&row.from.to_string()), short(&row.to.to_string()));
+    let (from, to) = (short(&row.from), short(&row.to));
     match &row.fate {
         Fate::Set => format!("{from} -> {to}"),
-        Fate::Adjusted { shows } => format!("{from} -> {}, asked for {to}", short(&shows.to_string())),
+        Fate::Adjusted { shows } => format!("{from} -> {}, asked for {to}", short(shows)),
         Fate::Refused { why } => format!("refused {to}: {why}"),
         Fate::Skipped { why } => format!("left out: {why}"),
         // What was attempted is put back to what was before; an undo that worked ends where it wanted to.
@@ -79,8 +76,19 @@ pub fn fate(row: &Row, end: &End) -> String {
         Fate::Restored => format!("{from} -> {to}, as it was"),
         Fate::NotRestored { why } => format!("could not be put back: {why}"),
         Fate::Kept { shows } => {
-            format!("kept at {}, which somebody set since", short(&shows.to_string()))
+            format!("kept at {}, which somebody set since", short(shows))
         }
+    }
+}
+
+/// The first line of a value.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    match (text.trim().is_empty(), first.len() == text.len()) {
+        (true, _) => "(empty)".to_owned(),
+        (false, true) => text,
+        (false, false) => format!("{first} …"),
     }
 }
 
@@ -186,7 +194,20 @@ pub fn utc(seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::utc;
+    use zenkai_host::{Knob, Value};
+    use zenkai_tune::transaction::{End, Fate, Row};
+
+    use super::{fate, utc};
+
+    #[test]
+    fn an_empty_value_can_be_seen() {
+        let row = |from: Value, to: Value, fated| {
+            let knob = Some(Knob::File("/etc/modprobe.d/x.conf".into()));
+            fate(&Row { what: "x".into(), knob, from, to, fate: fated }, &End::Done)
+        };
+        assert_eq!(row("a\nb".into(), "".into(), Fate::Restored), "a … -> (empty), as it was");
+        assert_eq!(row(Value::Absent, "\n".into(), Fate::Set), "(none) -> (empty)");
+    }
 
     #[test]
     fn dates() {

@@ -17,6 +17,16 @@ pub enum TransactionError {
         /// Why it failed.
         source: io::Error,
     },
+    /// The folder that the state directory belongs in is missing, as in a minimal root.
+    #[error(
+        "{path} cannot be made, and nothing is changed without it: {parent} does not exist; `mkdir -p {parent}`"
+    )]
+    NoParent {
+        /// The state directory.
+        path: String,
+        /// The missing folder.
+        parent: String,
+    },
     /// Others could have written what we would obey.
     #[error("{path}: {why}; make it belong to root alone, or remove it")]
     Insecure {

@@ -71,6 +71,12 @@ fn turn_one(
                 rows.push(row(if turn.back { Fate::Restored } else { Fate::Set }));
                 return Ok(());
             }
+            // Whoever names alternatives is content with each of them.
+            let chosen = |to: &Value| same(&shows, to);
+            if chosen(&wrote) || turn.alternatives.iter().any(|to| chosen(&to.as_str().into())) {
+                rows.push(Row::new(&turn.knob, turn.from.clone(), shows.clone(), Fate::Set));
+                return note_left(file, journal, &turn.knob, shows);
+            }
             rows.push(row(Fate::Adjusted { shows: shows.clone() }));
             note_left(file, journal, &turn.knob, shows)
         }

@@ -77,7 +77,12 @@ impl Store {
                     .and_then(|()| rustix::fs::openat(at, name, flags, Mode::empty())),
                 other => other,
             };
-            let dir = opened.map_err(|error| TransactionError::state(shown, "open", error))?;
+            let dir = opened.map_err(|error| match path.trim_end_matches('/').rsplit_once('/') {
+                Some((parent, _)) if error == Errno::NOENT && !parent.is_empty() => {
+                    TransactionError::NoParent { path: path.to_owned(), parent: parent.to_owned() }
+                }
+                _ => TransactionError::state(shown, "open", error),
+            })?;
             check_owner(&dir, shown, owner)?;
             Ok(dir)
         };

@@ -264,6 +264,22 @@ fn what_somebody_changed_since_is_kept() {
 }
 
 #[test]
+fn a_later_alternative_is_as_asked_and_is_undone() {
+    let dir = tempfile::tempdir().unwrap();
+    let knob = Knob::Attribute("/sys/preference".into());
+    let host = machine()
+        .file("/sys/preference", "c\n")
+        .rule("/sys/preference", StoreRule::Accept(vec!["b".into(), "c".into()]));
+    let store = store(&dir);
+    let mut wish = wish("/sys/preference", "a");
+    wish.want = Want::SetFirst { knob: knob.clone(), choices: vec!["a".into(), "b".into()] };
+    let report = apply(&host, &store, Kind::Fix, "fix", vec![wish]);
+    assert_eq!((&report.rows[0].fate, &report.rows[0].to), (&Fate::Set, &"b".into()));
+    undo(&host, &store, false).unwrap();
+    assert_eq!(value(&host, &knob).unwrap(), "c".into());
+}
+
+#[test]
 fn after_a_reboot_only_files_are_put_back() {
     let (dir, host) = (tempfile::tempdir().unwrap(), machine());
     let store = store(&dir);
@@ -311,5 +327,8 @@ fn what_is_wrong_with_the_state_directory_is_said_before_anything_is_written() {
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(dir.path(), &link).unwrap();
     assert!(Store::open(link.to_str().unwrap()).unwrap_err().to_string().contains("link"));
+    let deep = dir.path().join("missing/state");
+    let said = Store::open(deep.to_str().unwrap()).unwrap_err().to_string();
+    assert!(said.ends_with(&format!("`mkdir -p {}`", dir.path().join("missing").display())), "{said}");
     assert!(host.writes().is_empty());
 }
