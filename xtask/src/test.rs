@@ -145,6 +145,7 @@ fn beside_tuned(steps: &mut Vec<Step>) {
             "compare_live::",
             "fixes::",
             "state_dir::",
+            "bisects::",
             "--ignored",
             "--test-threads=1",
             "--nocapture",

@@ -111,6 +111,13 @@ const CARRIED: &[(&str, Carry)] = &[
     ("power.platform_profile", Carry::Attribute),
 ];
 
+/// Limits with two forms (mm/page-writeback.c, `dirty_ratio_handler()` and its sisters; mm/util.c).
+const FORMS: [(&str, &str); 3] = [
+    ("vm.dirty_bytes", "vm.dirty_ratio"),
+    ("vm.dirty_background_bytes", "vm.dirty_background_ratio"),
+    ("vm.overcommit_kbytes", "vm.overcommit_ratio"),
+];
+
 /// Features of network cards are told apart by name, so their path is no fixed one.
 const FEATURES: &str = "net.interfaces.*.hardware.ethtool.features.";
 
@@ -156,10 +163,21 @@ pub fn profile(a: &dyn Host, b: &dyn Host, comparison: &Comparison, allow_insecu
     for difference in all {
         draft.difference(a, b, difference);
     }
+    draft.one_form();
     Profile { text: draft.text(comparison), carried: draft.carried, left: draft.left }
 }
 
 impl Draft {
+    /// Of two forms of one limit the one that is not in force shows 0; setting it would zero the other.
+    fn one_form(&mut self) {
+        for (one, other) in FORMS.iter().flat_map(|(one, other)| [(*one, *other), (*other, *one)]) {
+            if self.sysctl.contains_key(other) && self.sysctl.get(one).is_some_and(|shown| shown == "0") {
+                self.sysctl.remove(one);
+                self.carried -= 1;
+            }
+        }
+    }
+
     fn difference(&mut self, a: &dyn Host, b: &dyn Host, difference: &Difference) {
         if let Some(key) = difference.path.strip_prefix("kernel.command_line.") {
             self.argument(key, difference);

@@ -90,7 +90,7 @@ impl Search<'_> {
     }
 
     /// A minimal part of `set` that makes a difference where `context` is set too. `known`: it was measured that the
-    /// whole of `set` does. `None` when it does not after all. `careful`: halves are not played off against each other.
+    /// whole of `set` does, so a half that leads nowhere is no reason to give up. `None` when it does not after all. `careful`: halves are not played off against each other.
     fn search(
         &mut self,
         set: &Set,
@@ -110,17 +110,17 @@ impl Search<'_> {
                 return Ok(found);
             }
         }
-        let mut arms = vec![context.clone(), union(context, &one), union(context, &other)];
-        if !known {
-            arms.push(union(context, set));
-        }
+        // The whole beside its halves: without it, chance that made it look different would be taken for an interaction
+        // and followed down to every toggle.
+        let parts = [union(context, &one), union(context, &other), union(context, set)];
+        let arms = std::iter::once(context.clone()).chain(parts).collect();
         let rho = self.settings.rho;
         let answers = self.ask(Ask::new(Purpose::EachHalf, arms, self.settings))?;
         let shows = |nth: usize| answers.get(nth).is_some_and(|answer| answer.shows(rho));
         match (shows(0), shows(1)) {
             (true, _) => self.search(&one, context, careful, true, left),
             (_, true) => self.search(&other, context, careful, true, left),
-            _ if !known && !shows(2) => Ok(None),
+            _ if !shows(2) => Ok(None),
             // Delta debugging's interference (Zeller 1999): a part of each half is needed, so each half is searched
             // with the other, or what is needed of it, in place.
             _ => {

@@ -19,7 +19,7 @@ pub mod verdict;
 #[cfg(test)]
 mod calibration;
 #[cfg(test)]
-mod noise;
+pub(crate) mod noise;
 
 /// A count as a real number. Counts here are trials and re-randomisations: far below the 2³² where this saturates.
 pub fn real(count: usize) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 
-pub(super) const MODELS: [Model; 8] = [
+pub(crate) const MODELS: [Model; 8] = [
     Model { name: "iid", make: independent },
     Model { name: "drift", make: drift },
     Model { name: "ar1", make: ar1 },
@@ -13,13 +13,13 @@ pub(super) const MODELS: [Model; 8] = [
     Model { name: "order", make: second_faster },
 ];
 
-pub(super) struct Model {
-    pub(super) name: &'static str,
-    pub(super) make: fn(&mut Rng, usize) -> Vec<f64>,
+pub(crate) struct Model {
+    pub(crate) name: &'static str,
+    pub(crate) make: fn(&mut Rng, usize) -> Vec<f64>,
 }
 
 /// Evenly in (0, 1).
-pub(super) fn uniform(rng: &mut Rng) -> f64 {
+pub(crate) fn uniform(rng: &mut Rng) -> f64 {
     (f64::from(u32::try_from(rng.bits() >> 32).unwrap()) + 0.5) / 4_294_967_296.0
 }
 

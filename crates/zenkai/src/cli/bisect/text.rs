@@ -154,7 +154,9 @@ impl Done<'_> {
                 let seen = seen.map_or_else(String::new, |seen| {
                     format!("; a difference of {seen:.1} % would have been found four times in five")
                 });
-                Some(format!("no difference to explain{seen}"))
+                let told = self.outcome.whole.is_some_and(|whole| whole.verdict != Verdict::Undecided);
+                let text = if told { "no difference to explain" } else { "no difference was found" };
+                Some(format!("{text}{seen}"))
             }
             (None, End::NotPinned) => Some("not all of it could be pinned on single differences".to_owned()),
             (None, End::Explained | End::Stopped) => None,
@@ -178,7 +180,10 @@ impl Done<'_> {
             None => format!("{rest} not measured"),
             Some(together) => match (together.verdict, together.within()) {
                 (Verdict::Different, _) => format!("{rest} {}", change(together)),
-                (_, Some(within)) => format!("{rest} within ±{within:.1} %"),
+                // Rounded up: it is a limit.
+                (_, Some(within)) => {
+                    format!("{rest} within ±{:.1} %", (10.0 * within).ceil().max(1.0) / 10.0)
+                }
                 (_, None) => format!("{rest} unknown: the trials do not tell"),
             },
         });
