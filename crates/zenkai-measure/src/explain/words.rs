@@ -84,8 +84,8 @@ fn together(explanation: &Explanation, verdict: Verdict) -> Vec<String> {
     match (tested, changed) {
         (0, _) => {}
         (_, 0) if explanation.blind => sentences.push(format!(
-            "With {} pairs, none of {tested} channels can be told from chance. More pairs would tell more: --precision 1% \
-             goes on beyond the verdict, --fixed runs them all.",
+            "With {} pairs, none of {tested} channels can be told from chance. More pairs would tell more \
+             (--fixed --pairs 20).",
             explanation.pairs
         )),
         (_, 0) => sentences.push(format!("Nothing says that any of {tested} channels changed.")),

@@ -115,6 +115,65 @@ fn failed_trials_settings_and_the_way_to_repeat_are_shown() {
 }
 
 #[test]
+fn every_option_that_is_not_the_default_is_repeated() {
+    let recipe = Recipe::default();
+    let mut plan = recipe.plan();
+    plan.rule.rho = 0.015;
+    plan.rule.precision = Some(0.01);
+    plan.settle = zenkai_measure::experiment::Settle { at_least_s: 0.5, at_most_s: 3.0 };
+    (plan.timeout_s, plan.sample_s) = (Some(20.0), None);
+    plan.rule.looks = vec![20];
+    plan.metric.pattern = Some("x=([0-9]+)".into());
+    plan.arms[1].parts = vec!["enter=a b".into(), "leave=c".into()];
+    assert_eq!(
+        super::words::repeat(&plan),
+        "zenkai compare profile:balanced 'enter=a b' leave=c --metric 'x=([0-9]+)' --better lower --rho 1.5% \
+         --precision 1% --timeout 20s --settle 0.5s..3s --pairs 20 --seed 7 --fixed --no-sample -- made-up-workload \
+         --size 'big one'"
+    );
+    plan.aa = true;
+    assert!(super::words::repeat(&plan).starts_with("zenkai compare --aa profile:balanced --metric"));
+}
+
+#[test]
+fn a_confirmation_says_what_the_setting_carries() {
+    let recipe = Recipe::default();
+    let mut plan = recipe.plan();
+    plan.confirms = Some(zenkai_measure::experiment::Confirms {
+        dir: "/tmp/first".into(),
+        knob: "swappiness".into(),
+        what: vec!["vm.swappiness".into()],
+        a: "now".into(),
+        b: "performance".into(),
+        percent: Some(-10.0),
+        interval: [Some(-11.0), Some(-9.0)],
+    });
+    let trials = recipe.trials(&plan);
+    let made_up = MadeUp::of(&recipe, plan, trials);
+    let found = confirmed(&made_up.shown()).unwrap();
+    assert_eq!((found.knob.as_str(), found.effect.is_some_and(|effect| effect < -5.0)), ("swappiness", true));
+    assert!(found.sentence.starts_with("vm.swappiness alone carries −"), "{}", found.sentence);
+    assert!(found.sentence.ends_with("of −10.0 % [−11.0, −9.0]: proved."), "{}", found.sentence);
+    let text = made_up.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains(&found.sentence), "{text}");
+}
+
+#[test]
+fn long_names_and_arms_that_do_nothing() {
+    let recipe = Recipe::default();
+    let mut plan = recipe.plan();
+    plan.arms[1].name = "x".repeat(60);
+    plan.arms[1].settings.clear();
+    plan.arms[1].parts = vec!["profile:throughput-performance".into()];
+    let trials = recipe.trials(&plan);
+    let text = MadeUp::of(&recipe, plan, trials).text();
+    // However its lines are broken.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("xxx…xxx"), "{text}");
+    assert!(text.contains("changed nothing: the machine showed all"), "{text}");
+}
+
+#[test]
 fn json_carries_the_verdict() {
     let made_up = MadeUp::new(&Recipe { arms: 3, pairs: 12, ..Recipe::default() });
     let json = experiment_json(&made_up.shown()).unwrap();

@@ -12,8 +12,8 @@ use super::experiment::read_small;
 
 /// Points taken from one recording before they are put into bins.
 const POINTS: usize = 2_000;
-/// Quantities without a value that are named; the rest is counted.
-const NAMED: usize = 8;
+/// Reasons why a quantity has no value that are told; the rest is counted.
+const REASONS: usize = 4;
 
 /// What the recordings of all trials tell.
 #[derive(Default)]
@@ -45,11 +45,7 @@ impl Recordings {
             }
         }
         if !missing.is_empty() {
-            let named: Vec<String> =
-                missing.iter().take(NAMED).map(|(what, why)| format!("{what} ({why})")).collect();
-            let more = missing.len().saturating_sub(NAMED);
-            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-            found.notes.push(format!("Not measurable here: {}{more}", named.join(", ")));
+            found.notes.push(not_measurable(&missing));
         }
         found
     }
@@ -71,6 +67,28 @@ impl Recordings {
             self.about.insert(channel.name, about);
         }
     }
+}
+
+/// What has no value, by reason, the commonest first.
+fn not_measurable(missing: &BTreeMap<String, String>) -> String {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (what, why) in missing {
+        reasons.entry(why).or_default().push(what);
+    }
+    let mut reasons: Vec<(&str, Vec<&str>)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    let told: Vec<String> = reasons
+        .iter()
+        .take(REASONS)
+        .map(|(why, names)| match names.as_slice() {
+            [one] => format!("{one} ({why})"),
+            [first, ..] => format!("{first} and {} more ({why})", names.len() - 1),
+            [] => String::new(),
+        })
+        .collect();
+    let rest: usize = reasons.iter().skip(REASONS).map(|(_, names)| names.len()).sum();
+    let rest = if rest > 0 { format!(", and {rest} others") } else { String::new() };
+    format!("Not measurable here: {}{rest}", told.join(", "))
 }
 
 /// The recording called `name` below `dir`; a name that leads out of it is refused.
