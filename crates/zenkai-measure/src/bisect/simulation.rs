@@ -233,19 +233,19 @@ fn planted_culprits_are_found_and_nobody_else_is_accused() {
         ];
         for (name, groups, count) in cases {
             let mut total = Tally::default();
-            let mut least: f64 = 1.0;
+            let mut worst: f64 = 1.0;
             for model in &MODELS {
                 let tally = searches(model, &mut kept, toggles, groups, count);
                 let share = 1.0 / real(MODELS.len());
                 total.right += tally.right * share;
                 total.innocent += tally.innocent * share;
                 total.runs += tally.runs * share;
-                least = least.min(tally.right);
+                worst = worst.min(tally.right);
             }
             eprintln!(
-                "{toggles} toggles, {name}: right {:.1} % (least {:.0} %), innocent accused {:.1} %, {:.0} runs",
+                "{toggles} toggles, {name}: right {:.1} % (worst {:.0} %), innocent accused {:.1} %, {:.0} runs",
                 100.0 * total.right,
-                100.0 * least,
+                100.0 * worst,
                 100.0 * total.innocent,
                 total.runs,
             );
