@@ -28,6 +28,7 @@ pub(crate) struct CommandLine {
     program: PathBuf,
     args: Vec<String>,
     registers: Option<PathBuf>,
+    clock: bool,
     bmc_watts: Option<u16>,
 }
 
@@ -80,8 +81,14 @@ impl CommandLine {
         args.extend(disk("labin", &format!("{RUN}/in"), ",num-queues=1"));
         args.extend(disk("labout", &format!("{RUN}/out"), ",num-queues=1"));
         let program = own.map_or_else(|| STOCK.into(), |folder| folder.join("qemu-lab"));
-        let registers = spec.register_file();
-        Ok(Self { machine: spec.name.clone(), program, args, registers, bmc_watts: spec.bmc_watts })
+        Ok(Self {
+            machine: spec.name.clone(),
+            program,
+            args,
+            registers: spec.register_file(),
+            clock: spec.clock,
+            bmc_watts: spec.bmc_watts,
+        })
     }
 
     /// A hash of everything that must be the same for a snapshot to be restored.
@@ -91,6 +98,9 @@ impl CommandLine {
         hash.add(prepare.as_bytes());
         if let Some(path) = &self.registers {
             hash.add(&fs::read(path).with_path("read", path)?);
+        }
+        if self.clock {
+            hash.add(b"clock");
         }
         // Another QEMU, such as an upgraded one, may not understand the state.
         let program = if self.program.is_absolute() {
@@ -351,6 +361,10 @@ fn spawn(
         Some(path) => command.env("QEMU_LAB_MSR", path),
         None => command.env_remove("QEMU_LAB_MSR"),
     };
+    command.env_remove("QEMU_LAB_CLOCK");
+    if line.clock {
+        command.env("QEMU_LAB_CLOCK", "1");
+    }
     let log = File::create(dir.join("qemu.log")).doing(|| "cannot write QEMU's log".into())?;
     command.stderr(log);
     if *console == Console::File {

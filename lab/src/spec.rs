@@ -81,6 +81,10 @@ pub struct MachineSpec {
     /// A table of model specific registers, a file beside this one. Needs the `qemu` tier.
     #[serde(default)]
     pub registers: Option<String>,
+    /// Whether virtual CPUs really run at the clock that their register asks for (the `clock` line of the table): slower
+    /// ones wait in proportion, and APERF counts so. It costs time, so no other machine has it.
+    #[serde(default)]
+    pub clock: bool,
     /// Watts that a BMC with IPMI and DCMI reports; no BMC if left out.
     #[serde(default)]
     pub bmc_watts: Option<u16>,

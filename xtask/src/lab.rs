@@ -254,7 +254,9 @@ fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> 
 fn captures(to: &Path, only: &str, program: &Program) -> anyhow::Result<ExitCode> {
     let cache = Cache::open()?;
     let job = with_program(Job::shell(CAPTURE), program)?;
-    let specs: Vec<_> = MachineSpec::all()?.into_iter().filter(|spec| spec.name.contains(only)).collect();
+    // A machine with a clock looks like its twin without one.
+    let wanted = |spec: &MachineSpec| spec.name.contains(only) && !spec.clock;
+    let specs: Vec<_> = MachineSpec::all()?.into_iter().filter(wanted).collect();
     let ailments: Vec<_> =
         Ailment::all()?.into_iter().filter(|ailment| ailment.name.contains(only)).collect();
     let keep = |outcome: zenkai_lab::Outcome, path: &Path| {

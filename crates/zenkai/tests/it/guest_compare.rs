@@ -1,0 +1,66 @@
+//! Experiments in guests: a governor that really decides about the speed, and a control group of version 2 with all its
+//! controllers, which many machines do not have.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use zenkai_lab::{Job, machine_or_skip};
+
+use crate::guests::program;
+
+/// A dozen trials of a second each; on a busy host that takes minutes.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// With virtual CPUs that wait for the part of the clock they lack, the lower clock is the whole explanation.
+#[test]
+fn a_slower_governor_is_found_and_the_clock_explains_it() {
+    let (Some(program), Some(guest)) = (program(), machine_or_skip("clock")) else { return };
+    let script = r#"mkdir -p /var/lib
+        arm() { p=/sys/devices/system/cpu/cpufreq/policy; echo "set:${p}0/scaling_governor=$1 + set:${p}1/scaling_governor=$1"; }
+        zenkai compare "$(arm performance)" "$(arm powersave)" --pairs 40 --settle 0s..0s --out trial > told 2>&1 \
+            -- sh -c 'i=0; while [ $i -lt 15000 ]; do i=$((i+1)); done'
+        code=$?
+        cat told >&2
+        cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor >&2
+        zenkai report trial --format json
+        exit $code"#;
+    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(json["verdict"], "different", "{}", outcome.stderr);
+    let found = &json["comparisons"][0];
+    let split = &found["explanation"]["splits"][0];
+    let clock = split["terms"].as_array().unwrap().iter().find(|term| term["name"] == "clock").unwrap();
+    // Ratio 37 against 23. The whole effect is noisier: a guest's time is what a busy host leaves it.
+    let (clock, whole) = (clock["theta"].as_f64().unwrap(), split["theta"].as_f64().unwrap());
+    assert!(clock > 0.4 && clock < 0.55 && whole > 0.0, "{clock} of {whole}: {}", outcome.stderr);
+    let sentence = found["explanation"]["sentences"][0].as_str().unwrap_or_default();
+    assert!(sentence.contains("clock explains"), "{sentence}");
+    assert!(outcome.stderr.trim_end().ends_with("performance\nperformance"), "{}", outcome.stderr);
+}
+
+/// A share of the CPU by `cpu.max`, and what the group's own files say of each run.
+#[test]
+fn a_group_of_version_2_holds_a_workload_back_and_counts_what_it_takes() {
+    let (Some(program), Some(guest)) = (program(), machine_or_skip("plain")) else { return };
+    let script = r"mkdir -p /var/lib
+        echo 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; dd if=/dev/zero of=/tmp/x bs=1M count=4
+            dd if=/dev/vda of=/dev/null bs=64k count=8 iflag=direct' > work
+        zenkai compare now cpu-max:50 --fixed --pairs 6 --settle 0s..0s --interval 100ms --out out/trial -- sh work 2>&1";
+    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    assert_eq!(outcome.code, 0, "{}", outcome.stdout);
+    let trials = String::from_utf8(outcome.files["trial/trials.jsonl"].clone()).unwrap();
+    let trials: Vec<Value> = trials.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(trials.len(), 12);
+    for trial in &trials {
+        let of = |channel: &str| trial["channels"][format!("cgroup.{channel}")].as_f64();
+        let held = trial["arm"] == 1;
+        assert_eq!(of("throttled_periods").unwrap() > 0.0, held, "{trial}");
+        assert!(!held || of("cpu").unwrap() < 0.6, "{trial}");
+        assert!(of("memory_peak").unwrap() > 100_000.0 && of("usr").unwrap() > 0.0, "{trial}");
+        assert!(of("pressure.cpu.some").is_some() && of("pressure.io.some").is_some(), "{trial}");
+    }
+    // A group has no line for a disk before its first request, so that not every run shows the rate.
+    let read =
+        |trial: &&Value| trial["channels"]["cgroup.read_bytes"].as_f64().is_some_and(|rate| rate > 0.0);
+    assert!(trials.iter().any(|trial| read(&trial)), "{trials:?}");
+}
