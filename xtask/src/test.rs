@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TestArgs) -> ExitCode {
     if laboratory {
         step(&mut steps, "beside the real tuned, in real kernels", || {
             let mut test = cargo(&["test", "--package", "zenkai", "--test", "it", "--"]);
-            test.args(["guest_tuned::", "--ignored", "--test-threads=1", "--nocapture"]);
+            test.args(["guest_tuned::", "--ignored", "--test-threads=2", "--nocapture"]);
             passed(test.env("ZENKAI_BIN", release_binary()?))
         });
         step(&mut steps, "ailments in real kernels", || {

@@ -94,13 +94,13 @@ fn with_intel_pstate_and_hwp() {
 #[test]
 #[ignore = "takes minutes; `cargo xtask test` runs it"]
 fn with_arrays_and_volumes() {
-    ends_as_with_the_real_tuned("storage", "virtual-guest throughput-performance");
+    ends_as_with_the_real_tuned("storage", "virtual-guest");
 }
 
 #[test]
 #[ignore = "takes minutes; `cargo xtask test` runs it"]
 fn with_network_cards() {
-    ends_as_with_the_real_tuned("nic", "network-throughput network-latency");
+    ends_as_with_the_real_tuned("nic", "network-latency");
 }
 
 #[test]
