@@ -85,7 +85,7 @@ fn commands_have_a_verdict_that_analyze_repeats_to_the_last_bit() {
     assert_eq!(found["comparisons"][0]["looks"].to_string(), again["comparisons"][0]["looks"].to_string());
     assert!(dir.join("report.html").is_file());
     let output = must(&dir, &["cmd:true", "cmd:false"], 2);
-    assert!(said(&output).contains("experiment.json"), "{}", said(&output));
+    assert!(said(&output).contains("has been used for an experiment already"), "{}", said(&output));
     assert_eq!(trials(&dir).len(), 12, "the experiment that was there is as it was");
 }
 
