@@ -1,7 +1,5 @@
 //! Explanations of experiments whose truth is known, because they were made up.
 
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use crate::experiment::analyze;
 use crate::experiment::made_up::Recipe;

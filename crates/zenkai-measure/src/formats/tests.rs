@@ -1,7 +1,5 @@
 //! Round trips, real programs' files, and damaged ones.
 
-#![allow(clippy::unwrap_used)]
-
 use super::*;
 use crate::experiment::made_up::Recipe;
 

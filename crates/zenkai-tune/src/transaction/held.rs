@@ -24,10 +24,13 @@ pub struct Held {
 impl Held {
     /// From the journals in this state directory, which must be this machine's.
     pub fn read(host: &dyn Host, store: &Store) -> Result<Self, TransactionError> {
-        let Some(boot_id) = boot_id(host) else { return Ok(Self::default()) };
+        boot_id(host).map_or_else(|| Ok(Self::default()), |boot_id| Self::of(store, &boot_id))
+    }
+
+    pub(super) fn of(store: &Store, boot_id: &str) -> Result<Self, TransactionError> {
         let (active, lingering) = find_in_force(store)?;
-        let stuck = lingering.iter().flat_map(|journal| prepare::stuck(journal, &boot_id)).collect();
-        let held = prepare::held_now(active.as_ref(), stuck, &boot_id);
+        let stuck = lingering.iter().flat_map(|journal| prepare::stuck(journal, boot_id)).collect();
+        let held = prepare::held_now(active.as_ref(), stuck, boot_id);
         // Where a knob is held twice the first counts, as in `prepare`.
         let knobs = held.into_iter().rev().map(|kept| (kept.knob.clone(), kept)).collect();
         let here = |active: &Journal| active.begin.kind == Kind::Profile && active.begin.boot_id == boot_id;

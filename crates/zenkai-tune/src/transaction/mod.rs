@@ -172,6 +172,11 @@ impl<'s> Session<'s> {
         Ok(session)
     }
 
+    /// What the profile in force holds.
+    pub fn held(&self) -> Result<Held, TransactionError> {
+        Held::of(self.store, &self.boot_id)
+    }
+
     /// Applies the plan, all of it or nothing.
     pub fn apply(
         &self,
@@ -252,7 +257,7 @@ impl<'s> Session<'s> {
     fn leave_dead_trial(&self, host: &dyn TunableHost) -> Result<Option<Report>, TransactionError> {
         let mut undone = Vec::new();
         for id in self.store.ids()?.into_iter().rev() {
-            let Some(journal) = load(self.store, id)? else { continue };
+            let Some(journal) = self.store.load(id)? else { continue };
             match journal.begin.kind {
                 Kind::Undo { of } if journal.counts() => undone.push(of),
                 Kind::Undo { .. } => {}
@@ -330,7 +335,7 @@ pub fn log(store: &Store) -> Result<Vec<LogEntry>, TransactionError> {
     let mut undone: Vec<(u64, u64)> = Vec::new();
     let mut entries = Vec::new();
     for id in store.ids()?.into_iter().rev() {
-        let Some(journal) = load(store, id)? else { continue };
+        let Some(journal) = store.load(id)? else { continue };
         if let (Kind::Undo { of }, true) = (journal.begin.kind, journal.counts()) {
             undone.push((of, id));
         }
@@ -354,17 +359,13 @@ fn boot_id(host: &dyn Host) -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-fn load(store: &Store, id: u64) -> Result<Option<Journal>, TransactionError> {
-    Journal::parse(id, &store.journal_path(id), &store.read(id)?)
-}
-
 /// The latest transaction for a profile (or for none) that is in force, and those after it, newest first, that could not
 /// put back everything when they failed. Journals are read from the newest back, so that it costs no more when there
 /// are many.
 fn find_in_force(store: &Store) -> Result<(Option<Journal>, Vec<Journal>), TransactionError> {
     let (mut undone, mut lingering) = (Vec::new(), Vec::new());
     for id in store.ids()?.into_iter().rev() {
-        let Some(journal) = load(store, id)? else { continue };
+        let Some(journal) = store.load(id)? else { continue };
         let (counts, is_undone) = (journal.counts(), undone.contains(&id));
         match journal.begin.kind {
             Kind::Undo { of } if counts => undone.push(of),
@@ -393,7 +394,7 @@ struct Target {
 fn find_target(store: &Store, id: Option<u64>) -> Result<Target, TransactionError> {
     let (mut undone, mut later, mut failed_undos) = (Vec::new(), Vec::new(), Vec::<Journal>::new());
     for this in store.ids()?.into_iter().rev() {
-        let Some(journal) = load(store, this)? else { continue };
+        let Some(journal) = store.load(this)? else { continue };
         let in_force = journal.counts() || journal.lingers();
         let refuse = |why| Err(TransactionError::NotUndoable { id: this, why });
         match journal.begin.kind {
@@ -465,7 +466,7 @@ fn close(
 /// Closes what an earlier run left open. Only the newest journal can be: each run starts with this.
 fn recover(host: &dyn TunableHost, store: &Store, boot_id: &str) -> Result<Option<Report>, TransactionError> {
     let Some(id) = store.ids()?.pop() else { return Ok(None) };
-    let journal = match load(store, id)? {
+    let journal = match store.load(id)? {
         Some(journal) if journal.end.is_some() => return Ok(None),
         // The machine is first touched when the journal says that it is prepared.
         Some(journal) if journal.prepared => journal,

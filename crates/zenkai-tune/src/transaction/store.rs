@@ -2,6 +2,7 @@
 
 use std::{
     cell::Cell,
+    collections::HashMap,
     io,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc},
@@ -14,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::TransactionError;
+use super::{TransactionError, journal::Journal};
 
 /// A journal larger than this is not ours: 10 000 knobs come to about 4 MiB.
 const JOURNAL_LIMIT: usize = 64 << 20;
@@ -30,11 +31,13 @@ pub struct Store {
     known: Arc<Mutex<Known>>,
 }
 
-/// The numbers of the transactions: while we hold the lock nobody else adds one, so that one look is enough.
+/// The transactions: while we hold the lock nobody else adds one, so that one look at each is enough.
 #[derive(Debug, Default)]
 struct Known {
     locked: bool,
     ids: Option<Vec<u64>>,
+    /// Those that have their end: nothing is added to them any more.
+    ended: HashMap<u64, Journal>,
 }
 
 /// The lock of the state directory. It is let go when dropped, or by the kernel when we die.
@@ -114,7 +117,7 @@ impl Store {
         // Who holds it is told for people's sake; that it is held does not depend on it, so a full disk is no reason.
         let _ =
             rustix::fs::ftruncate(&file, 0).and_then(|()| rustix::io::pwrite(&file, holder.as_bytes(), 0));
-        *known(&self.known) = Known { locked: true, ids: None };
+        *known(&self.known) = Known { locked: true, ..Known::default() };
         Ok(Lock { _file: file, known: Arc::clone(&self.known) })
     }
 
@@ -153,8 +156,21 @@ impl Store {
         format!("{}/transactions/{}", self.path, file_name(id))
     }
 
+    /// The journal of a transaction; `None` when not even its first record is whole.
+    pub(super) fn load(&self, id: u64) -> Result<Option<Journal>, TransactionError> {
+        if let Some(journal) = known(&self.known).ended.get(&id) {
+            return Ok(Some(journal.clone()));
+        }
+        let journal = Journal::parse(id, &self.journal_path(id), &self.read(id)?)?;
+        let mut known = known(&self.known);
+        if let Some(ended) = journal.as_ref().filter(|journal| known.locked && journal.end.is_some()) {
+            known.ended.insert(id, ended.clone());
+        }
+        Ok(journal)
+    }
+
     /// The content of a journal.
-    pub(super) fn read(&self, id: u64) -> Result<Vec<u8>, TransactionError> {
+    fn read(&self, id: u64) -> Result<Vec<u8>, TransactionError> {
         let path = self.journal_path(id);
         let file = self.open_journal(id, OFlags::RDONLY)?;
         let mut bytes = Vec::new();
@@ -221,7 +237,9 @@ impl Store {
     pub(super) fn remove(&self, id: u64) -> Result<(), TransactionError> {
         rustix::fs::unlinkat(&self.journals, file_name(id), AtFlags::empty())
             .map_err(|error| TransactionError::state(&self.journal_path(id), "remove", error))?;
-        if let Some(ids) = &mut known(&self.known).ids {
+        let mut known = known(&self.known);
+        known.ended.remove(&id);
+        if let Some(ids) = &mut known.ids {
             ids.retain(|known| *known != id);
         }
         Ok(())

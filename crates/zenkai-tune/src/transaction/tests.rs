@@ -157,7 +157,7 @@ fn crash_everywhere_seen<S: PartialEq + std::fmt::Debug>(
             };
             assert!(death.is::<Killed>(), "a real panic at call {dies_at}");
             if let Some(id) = store.ids().unwrap().pop().filter(|_| torn > 0) {
-                let journal = load(&store, id).unwrap().unwrap();
+                let journal = store.load(id).unwrap().unwrap();
                 if journal.end.is_none() {
                     store.reopen(id, journal.length).unwrap().append(&b"{\"doing\""[..torn]).unwrap();
                 }

@@ -86,7 +86,7 @@ pub(super) fn switch(
     err: &mut dyn Write,
 ) -> Result<(Plan, Report), CommandError> {
     changing_within(wait, err, |session, _| {
-        let (tuned, mut wishes) = trusted_wishes(names)?;
+        let (tuned, mut wishes) = trusted_wishes(names, session.held()?)?;
         let state =
             State { active: names.to_vec(), mode: Some(mode), post_loaded: tuned.state.post_loaded.clone() };
         wishes.extend(chosen(&state));
@@ -104,9 +104,12 @@ pub(super) fn switch(
 
 /// What these profiles ask for, with the machine they were looked at on. Refuses profiles that others than root could
 /// have written.
-pub(super) fn trusted_wishes(names: &[String]) -> Result<(Tuned<'static>, Vec<Wish>), CommandError> {
+pub(super) fn trusted_wishes(
+    names: &[String],
+    held: Held,
+) -> Result<(Tuned<'static>, Vec<Wish>), CommandError> {
     let asked = Asked(AtomicBool::new(false));
-    let mut tuned = Tuned::open_live()?;
+    let mut tuned = Tuned::open_live_with(held)?;
     let mut profile = tuned.load_with(names, Some(&asked)).map_err(|error| tuned.failure(error))?;
     trusted(&profile)?;
     // Only now may functions of the profile run programs: nobody but root wrote them.

@@ -135,8 +135,13 @@ impl<'h> Tuned<'h> {
 
     /// The machine that we run on, with what the profile in force holds.
     pub(super) fn open_live() -> Result<Tuned<'static>, CommandError> {
+        Self::open_live_with(change::held()?)
+    }
+
+    /// The same for who knows already what the profile in force holds.
+    pub(super) fn open_live_with(held: Held) -> Result<Tuned<'static>, CommandError> {
         let tuned = Tuned::open(&LiveHost).map_err(CommandError::usage)?;
-        Ok(Tuned { held: change::held()?, ..tuned })
+        Ok(Tuned { held, ..tuned })
     }
 
     /// The machine that these arguments name.

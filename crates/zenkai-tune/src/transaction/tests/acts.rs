@@ -75,7 +75,7 @@ fn an_act_that_may_have_run_is_undone() {
             }
             let ran = host.acts();
             let announced: Vec<usize> = store.ids().unwrap().pop().map_or_else(Vec::new, |id| {
-                let mut doing: Vec<usize> = load(&store, id).unwrap().unwrap().doing.into_iter().collect();
+                let mut doing: Vec<usize> = store.load(id).unwrap().unwrap().doing.into_iter().collect();
                 doing.sort_unstable();
                 doing
             });

@@ -78,7 +78,7 @@ impl Sides {
                 CommandError::usage(anyhow!("`{word}` is no profile")).hint(format!("profile:{word}"))
             })?;
             let names: Vec<String> = names.split(',').map(str::to_owned).collect();
-            Ok(change::trusted_wishes(&names)?.1)
+            Ok(change::trusted_wishes(&names, change::held()?)?.1)
         };
         let mut sides =
             Self::new(good.to_owned(), bad.to_owned(), wishes(good)?, wishes(bad)?, allow_insecure);

@@ -220,7 +220,7 @@ impl ArmSpec {
         let mut wishes = Vec::new();
         for part in &self.parts {
             match part {
-                Part::Profile(names) => wishes.extend(change::trusted_wishes(names)?.1),
+                Part::Profile(names) => wishes.extend(change::trusted_wishes(names, change::held()?)?.1),
                 Part::Set(knob, to) => {
                     let want = Want::Set { knob: knob.clone(), to: to.as_str().into(), when: When::Now };
                     wishes.push(Wish::by_hand(want, to));

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
+    thread::{self, JoinHandle},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -199,15 +200,16 @@ impl<'a> LiveStage<'a> {
             // It takes ten milliseconds and more, and a command that ends meanwhile must not seem to take as long.
             *sampler.borrow_mut() = self.sample.map(|interval| {
                 let options = Options { interval, cgroup, pid, cpu: None };
-                std::thread::spawn(move || Sampler::start(&options))
+                thread::spawn(move || Sampler::start(&options))
             });
         };
         let mut recording = None;
-        // While the cgroup is there: the counters of one that was removed have no last value. Sampling explains; an
-        // experiment is good without it, and each trial tells that it has none.
+        // While the cgroup is there: the counters of one that was removed have no last value. What began only after the
+        // command had ended says nothing about it. Sampling explains; an experiment is good without it, and each trial
+        // tells that it has none.
         let mut ended = || {
-            let started = sampler.borrow_mut().take();
-            recording = started.and_then(|start| start.join().ok()?.ok()).map(Sampler::stop);
+            let in_time = sampler.borrow_mut().take().filter(JoinHandle::is_finished);
+            recording = in_time.and_then(|start| start.join().ok()?.ok()).map(Sampler::stop);
         };
         let ran = workload::run_watched(&job, Some(self.interrupt.as_fd()), &mut started, &mut ended);
         let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
@@ -238,8 +240,12 @@ fn impossible(plan: &Plan) -> Option<String> {
         State::Cannot { why, .. } => Some(why.clone()),
         _ => None,
     });
-    // A profile may well have parts that this machine does not have; then others act.
-    cannot.filter(|_| plan.changes().next().is_none())
+    // A profile may well have parts that this machine does not have; then others act, or are as wanted already.
+    cannot.filter(|_| {
+        plan.steps.iter().all(|step| {
+            matches!(step.state, State::Cannot { .. } | State::Leave(_) | State::Overruled { .. })
+        })
+    })
 }
 
 /// Holds what a living process can, as long as the arm is entered; the rest of it is told.
@@ -295,7 +301,7 @@ impl Stage for LiveStage<'_> {
         }
         let joules = match &recording {
             Some(recording) => self.joules(trial, recording),
-            None => Err("the machine was not sampled".to_owned()),
+            None => Err("the machine was not sampled, or the run was over before".to_owned()),
         };
         if let Some(recording) = recording.filter(|_| counts) {
             self.keep_samples(trial, &recording)?;
