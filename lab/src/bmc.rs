@@ -1,5 +1,13 @@
 //! A small BMC for QEMU's `ipmi-bmc-extern` (its "VM" serial protocol): device id, two sensors with their SDRs, and
 //! DCMI power reading and limit. It is a thread of this process, one for each guest.
+//!
+//! A test in the guest decides what it shows, by three commands of its own (network function 0x30):
+//!
+//! | `ipmitool raw` | |
+//! | --- | --- |
+//! | `0x30 1 LOW HIGH` | the machine draws so many watts from now on |
+//! | `0x30 2 MOOD` | how it takes "Get Power Reading" from now on: see [`Mood`] |
+//! | `0x30 3` | how often it was asked for a power reading: low byte, high byte |
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -14,6 +22,7 @@ const END_COMMAND: u8 = 0xa1;
 const ESCAPE: u8 = 0xaa;
 
 /// IPMI completion codes.
+const BUSY: u8 = 0xc0;
 const BAD_COMMAND: u8 = 0xc1;
 const BAD_LENGTH: u8 = 0xc7;
 const NOT_PRESENT: u8 = 0xcb;
@@ -56,9 +65,36 @@ impl Drop for Bmc {
     }
 }
 
+/// How the BMC takes a question for its power reading.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    /// 0: it answers.
+    Well,
+    /// 1: it does not answer. After 4 s QEMU gives up in its place (`hw/ipmi/ipmi_bmc_extern.c`).
+    Silent,
+    /// 2: it has no time.
+    Busy,
+    /// 3: it knows no such command.
+    Unable,
+    /// 4: it answers that it does not measure at the moment.
+    Inactive,
+    /// 5: it answers zeros, as one without a meter.
+    Zeros,
+}
+
+impl Mood {
+    fn of(number: u8) -> Option<Self> {
+        let moods = [Self::Well, Self::Silent, Self::Busy, Self::Unable, Self::Inactive, Self::Zeros];
+        moods.get(usize::from(number)).copied()
+    }
+}
+
 /// What the BMC knows.
 struct State {
     watts: u16,
+    mood: Mood,
+    /// How often it was asked for a power reading.
+    asked: u16,
     limit_active: bool,
     limit_watts: u16,
     limit_action: u8,
@@ -69,7 +105,8 @@ impl State {
     fn new(watts: u16) -> Self {
         let records =
             vec![sensor_record(1, "CPU Temp", 0x01, 1, 1), sensor_record(2, "Pwr Consumption", 0x0b, 6, 2)];
-        Self { watts, limit_active: false, limit_watts: 0, limit_action: 0, records }
+        let mood = Mood::Well;
+        Self { watts, mood, asked: 0, limit_active: false, limit_watts: 0, limit_action: 0, records }
     }
 
     /// Talks to one guest until it goes away.
@@ -81,11 +118,14 @@ impl State {
                 END => {
                     // Sequence, network function and LUN, command, data, checksum.
                     if let [sequence, function, command, data @ .., _] = message.as_slice() {
-                        let mut reply = vec![*sequence, function.wrapping_add(4), *command];
-                        reply.extend(self.handle(function >> 2, *command, data));
-                        let sum = reply.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
-                        reply.push(sum.wrapping_neg());
-                        send(&mut stream, &reply, END)?;
+                        let answer = self.handle(function >> 2, *command, data);
+                        if !answer.is_empty() {
+                            let mut reply = vec![*sequence, function.wrapping_add(4), *command];
+                            reply.extend(answer);
+                            let sum = reply.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+                            reply.push(sum.wrapping_neg());
+                            send(&mut stream, &reply, END)?;
+                        }
                     }
                     message.clear();
                 }
@@ -97,7 +137,7 @@ impl State {
         Ok(())
     }
 
-    /// The answer to a request: a completion code and data.
+    /// The answer to a request: a completion code and data. Nothing at all if it does not answer.
     fn handle(&mut self, function: u8, command: u8, data: &[u8]) -> Vec<u8> {
         const GUID: &[u8; 17] = b"\0zenkai-lab-bmc-0";
         match (function, command) {
@@ -123,6 +163,7 @@ impl State {
             }
             (0x0a, 0x22) => vec![0, 1, 0], // reservation 1
             (0x0a, 0x23) => self.record(data),
+            (0x30, _) => self.ordered(command, data),
             (0x2c, _) if data.first() == Some(&0xdc) => self.dcmi(command, &data[1..]),
             _ => vec![BAD_COMMAND],
         }
@@ -143,19 +184,49 @@ impl State {
         [&[0], next.to_le_bytes().as_slice(), &record[from..to]].concat()
     }
 
+    /// What a test orders.
+    fn ordered(&mut self, command: u8, data: &[u8]) -> Vec<u8> {
+        match (command, data) {
+            (1, &[low, high]) => {
+                self.watts = u16::from_le_bytes([low, high]);
+                vec![0]
+            }
+            (2, &[mood]) => match Mood::of(mood) {
+                Some(mood) => {
+                    self.mood = mood;
+                    vec![0]
+                }
+                None => vec![BAD_FIELD],
+            },
+            (3, []) => [&[0], self.asked.to_le_bytes().as_slice()].concat(),
+            (1..=3, _) => vec![BAD_LENGTH],
+            _ => vec![BAD_COMMAND],
+        }
+    }
+
+    fn power_reading(&mut self) -> Vec<u8> {
+        self.asked = self.asked.wrapping_add(1);
+        let (now, state) = match self.mood {
+            Mood::Silent => return Vec::new(),
+            Mood::Busy => return vec![BUSY],
+            Mood::Unable => return vec![BAD_COMMAND],
+            Mood::Well => (self.watts, 0x40),
+            Mood::Inactive => (self.watts, 0),
+            Mood::Zeros => (0, 0x40),
+        };
+        let (low, high) = if now == 0 { (0, 0) } else { (now.saturating_sub(40), now.saturating_add(60)) };
+        let values: Vec<u8> = [now, low, high, now].iter().flat_map(|watts| watts.to_le_bytes()).collect();
+        let stamp = [1_700_000_000_u32.to_le_bytes(), 1000_u32.to_le_bytes()].concat();
+        [&[0, 0xdc], values.as_slice(), &stamp, &[state]].concat()
+    }
+
     /// The Data Center Manageability Interface.
     fn dcmi(&mut self, command: u8, data: &[u8]) -> Vec<u8> {
         let watts = |watts: u16| watts.to_le_bytes();
         match (command, data) {
             (1, [1, ..]) => vec![0, 0xdc, 1, 5, 2, 0, 1, 7], // capabilities: power management
             (1, _) => vec![0, 0xdc, 1, 5, 2, 0x20, 0, 0x20, 0x20],
-            (2, _) => {
-                let now = self.watts;
-                let (low, high) = (now.saturating_sub(40), now.saturating_add(60));
-                let values = [watts(now), watts(low), watts(high), watts(now)].concat();
-                let stamp = [1_700_000_000_u32.to_le_bytes(), 1000_u32.to_le_bytes()].concat();
-                [&[0, 0xdc], values.as_slice(), &stamp, &[0x40]].concat()
-            }
+            (2, _) => self.power_reading(),
             (3, _) => {
                 let code = if self.limit_active { 0 } else { 0x80 }; // "no active set power limit"
                 let mut reply = vec![code, 0xdc, 0, 0, self.limit_action];
@@ -215,6 +286,26 @@ mod tests {
         assert_eq!(bmc.handle(0x2c, 4, &[0xdc, 0, 0, 0, 1, 200, 0, 0, 0]), [0, 0xdc]);
         assert_eq!(bmc.handle(0x2c, 5, &[0xdc, 1, 0, 0]), [0, 0xdc]);
         assert_eq!(bmc.handle(0x2c, 3, &[0xdc, 0, 0])[..7], [0, 0xdc, 0, 0, 1, 200, 0]);
+    }
+
+    #[test]
+    fn a_test_decides_what_it_shows() {
+        let mut bmc = State::new(245);
+        let reading = [0xdc, 1, 0, 0];
+        assert_eq!(bmc.handle(0x30, 1, &[0x90, 1]), [0]);
+        assert_eq!(bmc.handle(0x2c, 2, &reading)[..4], [0, 0xdc, 0x90, 1]);
+        assert_eq!(bmc.handle(0x2c, 2, &reading).last(), Some(&0x40));
+        for (mood, answer) in [(1, vec![]), (2, vec![0xc0]), (3, vec![0xc1])] {
+            assert_eq!(bmc.handle(0x30, 2, &[mood]), [0]);
+            assert_eq!(bmc.handle(0x2c, 2, &reading), answer);
+        }
+        bmc.handle(0x30, 2, &[4]);
+        assert_eq!(bmc.handle(0x2c, 2, &reading).last(), Some(&0));
+        bmc.handle(0x30, 2, &[5]);
+        assert_eq!(bmc.handle(0x2c, 2, &reading)[2..4], [0, 0]);
+        assert_eq!(bmc.handle(0x30, 3, &[]), [0, 7, 0]);
+        assert_eq!(bmc.handle(0x30, 2, &[6]), [0xcc]);
+        assert_eq!(bmc.handle(0x30, 1, &[6]), [0xc7]);
     }
 
     #[test]
