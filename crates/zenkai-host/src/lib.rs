@@ -20,6 +20,7 @@ mod query;
 mod recording;
 mod root_dir;
 
+pub mod dcmi;
 pub mod gauges;
 pub mod probe;
 pub mod workload;

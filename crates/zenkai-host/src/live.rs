@@ -6,7 +6,7 @@ mod ethtool;
 mod ethtool_set;
 mod file;
 mod instructions;
-mod ipmi;
+pub(crate) mod ipmi;
 mod knobs;
 mod latency;
 mod log;

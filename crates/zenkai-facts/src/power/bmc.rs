@@ -1,7 +1,10 @@
 //! The baseboard management controller, as the kernel and the controller itself tell of it.
 
 use serde::Serialize;
-use zenkai_host::{Query, Reply};
+use zenkai_host::{
+    Query, Reply,
+    dcmi::{self, DCMI, GROUP_EXTENSION, NoReading},
+};
 
 use crate::{Observed, Reader, Reason};
 
@@ -39,9 +42,6 @@ pub enum PowerLimit {
     Watts(u16),
 }
 
-/// Network function of group extensions, and DCMI's number among them.
-const GROUP_EXTENSION: u8 = 0x2c;
-const DCMI: u8 = 0xdc;
 /// Completion code of "Get Power Limit" when there is none.
 const NO_LIMIT_SET: u8 = 0x80;
 
@@ -54,13 +54,13 @@ pub(super) fn observe(reader: &Reader<'_>) -> Bmc {
     Bmc {
         present,
         described: has("/sys/bus/acpi/devices", "IPI0001"),
-        power_reading: dcmi(reader, there, 0x02, &[DCMI, 0x01, 0, 0], reading),
-        power_limit: dcmi(reader, there, 0x03, &[DCMI, 0, 0], limit),
+        power_reading: ask(reader, there, dcmi::POWER_READING, &dcmi::POWER_READING_DATA, reading),
+        power_limit: ask(reader, there, 0x03, &[DCMI, 0, 0], limit),
     }
 }
 
 /// Asks only a controller that is there: a missing one costs two seconds of waiting.
-fn dcmi<T>(
+fn ask<T>(
     reader: &Reader<'_>,
     there: bool,
     command: u8,
@@ -90,22 +90,18 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 
 fn refused(bytes: &[u8]) -> Reason {
     match bytes.first() {
-        Some(0) | None => Reason::Malformed("too short an answer".to_owned()),
-        Some(code) => {
-            Reason::NotApplicable(format!("the controller answers with completion code {code:#04x}"))
-        }
+        Some(0) | None => Reason::Malformed(NoReading::TooShort.to_string()),
+        Some(&code) => Reason::NotApplicable(NoReading::Refused(code).to_string()),
     }
 }
 
 fn reading(bytes: &[u8]) -> Result<PowerReading, Reason> {
-    let field = |at| if bytes.first() == Some(&0) { word(bytes, at) } else { None };
-    match (field(2), field(6), field(8)) {
-        // A controller without a meter answers with zeros.
-        (Some(0), _, _) => Err(Reason::NotApplicable("the controller measures nothing".to_owned())),
-        (Some(current_watts), Some(max_watts), Some(average_watts)) => {
+    match dcmi::PowerReading::parse(bytes) {
+        Ok(dcmi::PowerReading { current_watts, max_watts, average_watts, .. }) => {
             Ok(PowerReading { current_watts, max_watts, average_watts })
         }
-        _ => Err(refused(bytes)),
+        Err(short @ NoReading::TooShort) => Err(Reason::Malformed(short.to_string())),
+        Err(other) => Err(Reason::NotApplicable(other.to_string())),
     }
 }
 

@@ -8,6 +8,7 @@ mod file;
 mod perf;
 mod wait;
 
+pub use crate::live::ipmi::Controller;
 pub use clock::{Moment, pin_this_thread, real_time_ns, thread_cpu_ns};
 pub use file::{Gauge, Register};
 pub use perf::{Count, Counter, Event, Subject};

@@ -1,5 +1,5 @@
-//! One request to the management controller through the kernel's IPMI driver (`include/uapi/linux/ipmi.h`,
-//! `Documentation/driver-api/ipmi.rst`).
+//! Requests to the management controller through the kernel's IPMI driver (`include/uapi/linux/ipmi.h`,
+//! `drivers/char/ipmi/ipmi_devintf.c`, `Documentation/driver-api/ipmi.rst`).
 
 #![expect(unsafe_code, reason = "the driver is reached by ioctl only")]
 
@@ -7,10 +7,11 @@ use std::{
     ffi::{c_int, c_long, c_short},
     io,
     os::fd::OwnedFd,
+    time::{Duration, Instant},
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{PollFd, PollFlags, poll},
     fs::{Mode, OFlags},
     io::Errno,
     ioctl::{self, Opcode, Setter, Updater, opcode},
@@ -27,7 +28,7 @@ const READING_ONLY: [(u8, u8); 3] = [
 ];
 
 /// A controller that answers at all answers in milliseconds.
-const TIMEOUT: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// `IPMI_MAX_MSG_LENGTH`.
 const ANSWER_LIMIT: u16 = 272;
@@ -82,26 +83,64 @@ const RECEIVE_MESSAGE: Opcode = opcode::read_write::<Received>(b'i', 11);
 
 /// Sends one request and waits at most two seconds for its answer.
 pub(super) fn query(netfn: u8, command: u8, data: &[u8]) -> io::Result<Reply> {
-    if !READING_ONLY.contains(&(netfn, command)) {
-        return Err(Errno::OPNOTSUPP.into());
-    }
-    let device = rustix::fs::open("/dev/ipmi0", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-    send(&device, netfn, command, data)?;
-    let mut ready = [PollFd::new(&device, PollFlags::IN)];
-    if poll(&mut ready, Some(&TIMEOUT))? == 0 {
-        return Err(Errno::TIMEDOUT.into());
-    }
-    receive(&device)
+    Ok(Reply::Bytes(Controller::open()?.ask(netfn, command, data, TIMEOUT)?))
 }
 
-fn send(device: &OwnedFd, netfn: u8, command: u8, data: &[u8]) -> io::Result<()> {
+/// The management controller of this machine, to be asked again and again (`/dev/ipmi0`).
+#[derive(Debug)]
+pub struct Controller {
+    device: OwnedFd,
+    /// Number of the last request: an answer that came too late must not be taken for a later one's.
+    request: c_long,
+}
+
+impl Controller {
+    /// Opens the device. That takes no answer of the controller.
+    ///
+    /// Errors: `ENOENT` without a controller or without the module `ipmi_devintf`, `EACCES` for all but root, `EBUSY`
+    /// when more than 30 others have it open (`max_users` in `drivers/char/ipmi/ipmi_msghandler.c`).
+    pub fn open() -> io::Result<Self> {
+        let device = rustix::fs::open("/dev/ipmi0", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { device, request: 0 })
+    }
+
+    /// Sends one request that reads and waits for its answer, which begins with a completion code.
+    ///
+    /// Errors: `ETIMEDOUT` when none came within `patience`; `EOPNOTSUPP` for a request that could change something.
+    pub fn ask(&mut self, netfn: u8, command: u8, data: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
+        if !READING_ONLY.contains(&(netfn, command)) {
+            return Err(Errno::OPNOTSUPP.into());
+        }
+        let until = Instant::now() + patience;
+        self.request = self.request.wrapping_add(1);
+        send(&self.device, self.request, netfn, command, data)?;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let left = left.try_into().map_err(|_| Errno::INVAL)?;
+            let mut ready = [PollFd::new(&self.device, PollFlags::IN)];
+            match poll(&mut ready, Some(&left)) {
+                Ok(0) => return Err(Errno::TIMEDOUT.into()),
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if let (request, answer) = receive(&self.device)?
+                && request == self.request
+            {
+                return Ok(answer);
+            }
+        }
+    }
+}
+
+fn send(device: &OwnedFd, id: c_long, netfn: u8, command: u8, data: &[u8]) -> io::Result<()> {
     let mut address = SystemAddress { kind: SYSTEM_INTERFACE, channel: OWN_CHANNEL, lun: 0 };
     let mut data = data.to_vec();
     let length = u16::try_from(data.len()).map_err(|_| Errno::MSGSIZE)?;
     let request = Request {
         address: &raw mut address,
         address_length: u32::try_from(size_of::<SystemAddress>()).unwrap_or(0),
-        id: 1,
+        id,
         message: Message { netfn, command, length, data: data.as_mut_ptr() },
     };
     // SAFETY: the number is made for `Request`, which is laid out as `struct ipmi_req`.
@@ -111,7 +150,8 @@ fn send(device: &OwnedFd, netfn: u8, command: u8, data: &[u8]) -> io::Result<()>
     Ok(())
 }
 
-fn receive(device: &OwnedFd) -> io::Result<Reply> {
+/// An answer, and the number of the request that it belongs to.
+fn receive(device: &OwnedFd) -> io::Result<(c_long, Vec<u8>)> {
     let mut address = [0_u8; ADDRESS_LIMIT];
     let mut answer = vec![0_u8; usize::from(ANSWER_LIMIT)];
     let mut received = Received {
@@ -127,7 +167,7 @@ fn receive(device: &OwnedFd) -> io::Result<Reply> {
     // and writes only plain numbers into `received`.
     unsafe { ioctl::ioctl(device, command) }?;
     answer.truncate(usize::from(received.message.length));
-    Ok(Reply::Bytes(answer))
+    Ok((received.id, answer))
 }
 
 #[cfg(test)]
