@@ -22,7 +22,7 @@ pub use block::{Block, Field, Mark};
 pub use difference::{difference, difference_json};
 pub use doctor::{Detail, doctor};
 pub use experiment::{
-    Bin, Confirmed, Experiment, MOST_BINS, TimeSeries, analysis, bin_width, confirmed, experiment,
+    Bin, Confirmed, Experiment, IDLE_ARM, MOST_BINS, TimeSeries, analysis, bin_width, confirmed, experiment,
     experiment_html, experiment_json, sentence,
 };
 pub use explain::{check_list, explain};

@@ -123,6 +123,17 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether some arm was to change the machine and none does, so that all are one and the same state.
+    pub fn is_one_state(&self) -> bool {
+        let acts = |arm: &Arm| {
+            let words = || arm.parts.iter().flat_map(|word| word.split(" + "));
+            !arm.settings.is_empty()
+                || !arm.command.is_empty()
+                || words().any(|part| part.starts_with("cpu-max:") || part.starts_with("enter="))
+        };
+        self.arms.iter().any(Arm::is_idle) && !self.arms.iter().any(acts)
+    }
+
     /// The recommended plan for `arms`: at most `cap` pairs, the error rate shared equally among the comparisons with
     /// the first arm (Bonferroni).
     pub fn new(
@@ -240,8 +251,8 @@ pub struct Trial {
 }
 
 impl Arm {
-    /// Whether it was to change the machine (a profile, a setting) and yet changes nothing: the machine shows all of it
-    /// already.
+    /// Whether it was to change the machine (a profile, a setting) and yet changes nothing: all of it is so already, or
+    /// is something that this machine does not have.
     pub fn is_idle(&self) -> bool {
         let asks = |part: &str| part.starts_with("profile:") || part.starts_with("set:");
         self.settings.is_empty() && self.parts.iter().any(|word| word.split(" + ").any(asks))

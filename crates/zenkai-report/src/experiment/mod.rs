@@ -44,6 +44,10 @@ pub struct Experiment<'a> {
     pub notes: &'a [String],
 }
 
+/// What an idle arm does ([`zenkai_measure::experiment::Arm::is_idle`]).
+pub const IDLE_ARM: &str =
+    "changes nothing here: what it asks for is so already, or is something that this machine does not have";
+
 /// Letters of an arm's name that a sentence has room for.
 const LONG_NAME: usize = 48;
 

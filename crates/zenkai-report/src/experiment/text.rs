@@ -98,12 +98,7 @@ fn verdicts(experiment: &Experiment) -> Vec<Block> {
     };
     let mut blocks = vec![Block::Verdicts(experiment.comparisons.iter().map(row).collect())];
     let idle = experiment.plan.arms.iter().filter(|arm| arm.is_idle() && !experiment.plan.aa);
-    blocks.extend(idle.map(|arm| {
-        Block::Text(format!(
-            "Warning: {} changed nothing: the machine showed all that it asks for already.",
-            arm.name
-        ))
-    }));
+    blocks.extend(idle.map(|arm| Block::Text(format!("Warning: {} {}.", arm.name, super::IDLE_ARM))));
     let own = super::confirmed(experiment);
     let sentences = own.iter().chain(experiment.confirmed).map(|confirmed| confirmed.sentence.clone());
     blocks.extend(sentences.map(Block::Text));
@@ -251,7 +246,7 @@ fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
             })
             .collect();
         if arm.is_idle() {
-            lines.push("changes NOTHING: the machine showed all that it asks for already".to_owned());
+            lines.push(super::IDLE_ARM.to_owned());
         } else if lines.is_empty() && arm.command.is_empty() {
             lines.push("changes nothing".to_owned());
         }

@@ -28,7 +28,7 @@ pub(super) fn verdicts(page: &mut Page, experiment: &Experiment) {
         });
     }
     for arm in experiment.plan.arms.iter().filter(|arm| arm.is_idle() && !experiment.plan.aa) {
-        let text = format!("{} changed nothing: the machine showed all that it asks for already.", arm.name);
+        let text = format!("{} {}.", arm.name, super::super::IDLE_ARM);
         page.leaf("p", &[("class", "warning")], &text);
     }
     for confirmed in super::super::confirmed(experiment).iter().chain(experiment.confirmed) {
@@ -230,11 +230,7 @@ pub(super) fn settings(page: &mut Page, experiment: &Experiment) {
             page.leaf("pre", &[], &shell(&arm.command));
         }
         if arm.settings.is_empty() {
-            let text = if arm.is_idle() {
-                "Changes nothing: the machine showed all that it asks for already."
-            } else {
-                "Changes nothing on the machine."
-            };
+            let text = if arm.is_idle() { super::super::IDLE_ARM } else { "changes nothing" };
             page.leaf("p", &[("class", "quiet")], text);
             continue;
         }

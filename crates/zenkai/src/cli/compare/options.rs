@@ -15,6 +15,7 @@ use zenkai_measure::{
         verdict::{self, Rule},
     },
 };
+use zenkai_report::IDLE_ARM;
 
 use crate::cli::{CommandError, time};
 
@@ -226,9 +227,7 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
     for arm in &plan.arms {
         let settings: Vec<String> = arm.settings.iter().map(setting).collect();
         let what = match settings.len() {
-            0 if arm.is_idle() => {
-                "changes NOTHING: the machine shows all that it asks for already".to_owned()
-            }
+            0 if arm.is_idle() => IDLE_ARM.to_owned(),
             0 if arm.spec == "now" => "changes nothing".to_owned(),
             0 if arm.command.is_empty() => "changes no setting".to_owned(),
             0 => arm.command.join(" "),
@@ -242,10 +241,8 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
             tell(&format!("  {}: {what}", arm.name));
         }
     }
-    if plan.arms.iter().any(zenkai_measure::experiment::Arm::is_idle) {
-        tell(
-            "Warning: an arm does nothing here. Ctrl-C, unless you want to compare the machine with itself.",
-        );
+    if plan.is_one_state() {
+        tell("Warning: no arm changes anything. Ctrl-C, unless you want to compare the machine with itself.");
     }
     let better = match plan.rule.better {
         verdict::Better::Lower => "lower is better",

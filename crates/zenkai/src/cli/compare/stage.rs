@@ -23,7 +23,9 @@ use zenkai_measure::{
     workload::Prepared,
 };
 use zenkai_tune::{
-    Hold, Plan, State, Want, same,
+    Hold, Plan, State, Step, Want,
+    profile::Origin,
+    same,
     transaction::{End, Fate, Kind, Report, Request, Row, Session},
 };
 
@@ -131,7 +133,7 @@ impl<'a> LiveStage<'a> {
         if let Some(session) = self.session.filter(|_| spec.changes_machine()) {
             let wishes = spec.wishes().map_err(|error| failed(format!("{:#}", error.error)))?;
             let plan = Plan::new(&LiveHost, wishes);
-            if let Some(why) = impossible(&plan) {
+            if let Some(why) = impossible(&plan, spec.is_profile()) {
                 return Err(failed(format!("{}: {why}", spec.text())));
             }
             let kind = Kind::Trial { instead_of_profile: spec.is_profile() };
@@ -234,18 +236,20 @@ impl<'a> LiveStage<'a> {
     }
 }
 
-/// Why a plan does nothing of what was asked for.
-fn impossible(plan: &Plan) -> Option<String> {
-    let cannot = plan.steps.iter().find_map(|step| match &step.state {
+/// Why the arm cannot be: a setting that was asked for by name cannot be made, or none of what it is about can. A
+/// profile may have parts that this machine does not have, even all of them: then it is the machine without a profile.
+fn impossible(plan: &Plan, is_profile: bool) -> Option<String> {
+    let cannot = |step: &Step| match &step.state {
         State::Cannot { why, .. } => Some(why.clone()),
         _ => None,
-    });
-    // A profile may well have parts that this machine does not have; then others act, or are as wanted already.
-    cannot.filter(|_| {
-        plan.steps.iter().all(|step| {
-            matches!(step.state, State::Cannot { .. } | State::Leave(_) | State::Overruled { .. })
-        })
-    })
+    };
+    let by_name = |step: &&Step| step.wish.origin == Origin::CommandLine;
+    if let Some(why) = plan.steps.iter().filter(by_name).find_map(cannot) {
+        return Some(why);
+    }
+    let is_idle =
+        |step: &Step| matches!(step.state, State::Cannot { .. } | State::Leave(_) | State::Overruled { .. });
+    plan.steps.iter().find_map(cannot).filter(|_| !is_profile && plan.steps.iter().all(is_idle))
 }
 
 /// Holds what a living process can, as long as the arm is entered; the rest of it is told.
