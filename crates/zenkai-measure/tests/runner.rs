@@ -182,3 +182,20 @@ fn a_run_during_a_suspend_has_its_block_drawn_again() {
     );
     assert_eq!(analyze(&store.plan, &store.trials).unwrap(), found);
 }
+
+#[test]
+fn a_single_arm_is_run_as_often_as_asked_for_and_judged_by_nobody() {
+    let dir = tempfile::tempdir().unwrap();
+    let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
+    let plan = Plan::recording(vec!["true".into()], metric, Better::Lower, 7, 5);
+    let mut store = Store::create(dir.path(), plan).unwrap();
+    let mut stage = Made { interrupt_at: Some(4), disturb: vec![2], ..Made::new(1.0) };
+    assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Interrupted);
+    assert_eq!(quietly(&mut store, &mut Made::new(1.0)).unwrap(), Finish::Done(Vec::new()));
+    let good = store.trials.iter().filter(|trial| trial.status == Status::Ok).count();
+    assert_eq!((good, store.trials.len()), (5, 6), "a spoilt run is run again");
+    assert!(analyze(&store.plan, &store.trials).is_err(), "one arm is no experiment");
+    let mut stage = Made::new(1.0);
+    assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Done(Vec::new()));
+    assert_eq!(stage.runs, 0, "it is over");
+}

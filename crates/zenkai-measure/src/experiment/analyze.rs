@@ -96,7 +96,8 @@ pub fn series_of(plan: &Plan, of_two: &[&Trial], arm: usize) -> Result<Series, S
     Series::new(y, is_b, plan.rule.law)
 }
 
-fn outcome(plan: &Plan, trial: &Trial) -> Option<f64> {
+/// The primary metric of a trial as an outcome; `None` where it failed.
+pub(crate) fn outcome(plan: &Plan, trial: &Trial) -> Option<f64> {
     match trial.status {
         Status::Ok => trial.value.and_then(|value| plan.rule.better.outcome(value)),
         Status::Failed | Status::Timeout | Status::Discarded => None,

@@ -3,13 +3,16 @@
 //! The verdict is never stored as a fact of its own: [`analyze()`] recomputes it from plan and trials, bit for bit.
 
 mod analyze;
+mod apart;
 #[cfg(any(test, feature = "made-up"))]
 pub mod made_up;
 mod plan;
 mod runner;
 mod store;
 
+pub(crate) use analyze::outcome;
 pub use analyze::{AnalyzeError, Comparison, analyze, series_of, settled_blocks, trials_of};
+pub use apart::{JoinError, Joined, SideOf, join, look_apart};
 pub use plan::{
     Arm, Confirms, ENERGY_DOMAIN, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial,
 };

@@ -167,6 +167,16 @@ impl Plan {
         }
     }
 
+    /// A plan to run `workload` `runs` times as the machine is, to be put beside another recording later. It gives no
+    /// verdict.
+    pub fn recording(workload: Vec<String>, metric: Metric, better: Better, seed: u64, runs: usize) -> Self {
+        let mut plan = Self::new(vec![Arm::new("now", "now")], workload, metric, better, seed, runs);
+        plan.rule.looks = vec![runs];
+        plan.rule.levels = local_levels(&plan.rule.looks, plan.rule.alpha);
+        plan.settle = Settle { at_least_s: 0.0, at_most_s: 0.0 };
+        plan
+    }
+
     /// The arms of block `index` in the order in which they run. See [`two_arm_block`] for `attempt`.
     pub fn block(&self, index: u32, attempt: u32) -> Vec<usize> {
         match self.arms.len() {

@@ -97,8 +97,8 @@ pub fn carry_out(
     told: &mut dyn FnMut(&Progress),
 ) -> Result<Finish, RunError> {
     let blocks = settled_blocks(&store.plan, &store.trials)?.len();
-    let mut comparisons = if blocks > 0 { analyze(&store.plan, &store.trials)? } else { Vec::new() };
-    if is_decided(&comparisons) {
+    let mut comparisons = if blocks > 0 { judged(&store.plan, &store.trials)? } else { Vec::new() };
+    if is_over(&store.plan, blocks, &comparisons) {
         return Ok(Finish::Done(comparisons));
     }
     match run_on(store, stage, told, &mut comparisons) {
@@ -138,7 +138,16 @@ impl From<AnalyzeError> for Stop {
     }
 }
 
-fn is_decided(comparisons: &[Comparison]) -> bool {
+/// The verdicts; none where a single arm is recorded, to be put beside another recording later.
+fn judged(plan: &Plan, trials: &[Trial]) -> Result<Vec<Comparison>, AnalyzeError> {
+    if plan.arms.len() == 1 { Ok(Vec::new()) } else { analyze(plan, trials) }
+}
+
+/// Whether nothing more is to be run after so many blocks.
+fn is_over(plan: &Plan, blocks: usize, comparisons: &[Comparison]) -> bool {
+    if plan.arms.len() == 1 {
+        return plan.rule.looks.last().is_none_or(|last| blocks >= *last);
+    }
     !comparisons.is_empty() && comparisons.iter().all(|comparison| comparison.judgement.finished)
 }
 
@@ -154,9 +163,9 @@ fn run_on(
         let block = u32::try_from(settled).unwrap_or(u32::MAX);
         whole_block(store, stage, told, block)?;
         if is_look(&store.plan, settled + 1) {
-            *comparisons = analyze(&store.plan, &store.trials)?;
+            *comparisons = judged(&store.plan, &store.trials)?;
             told(&Progress::Look(comparisons));
-            if is_decided(comparisons) {
+            if is_over(&store.plan, settled + 1, comparisons) {
                 return Ok(());
             }
         }

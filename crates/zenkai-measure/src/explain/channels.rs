@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{About, CHANNEL_RATE, Pairing, Split};
-use crate::statistics::estimate::Test;
+use super::{About, Asked, CHANNEL_RATE, Moved, Pairing, Split};
 use crate::statistics::multiple::benjamini_hochberg;
 use crate::statistics::{median, rank, real};
 
@@ -119,20 +118,23 @@ fn channel(pairing: &Pairing, name: &str, about: &BTreeMap<String, About>) -> Re
         .map(|trial| trial.channels.get(name).copied().filter(|value| value.is_finite()))
         .collect();
     for b in [false, true] {
-        let of_arm = values.iter().zip(pairing.series.is_b()).filter(|(_, is_b)| **is_b == b);
+        let of_arm = values.iter().zip(pairing.is_b()).filter(|(_, is_b)| **is_b == b);
         let there = of_arm.filter(|(value, _)| value.is_some()).count();
-        if real(there) < PRESENT * real(pairing.series.pairs()) || there == 0 {
-            return Err(format!("only in {there} of {} trials of an arm", pairing.series.pairs()));
+        let trials = pairing.count(b);
+        if real(there) < PRESENT * real(trials) || there == 0 {
+            return Err(format!("only in {there} of {trials} trials of an arm"));
         }
     }
     let scaled = Scaled::new(&values);
-    let series = pairing.with(scaled.y.clone()).ok_or("not a number in some trial")?;
-    let test = Test::new(&series, &pairing.redraws);
-    let (theta, p) = if scaled.constant { (Some(0.0), 1.0) } else { (test.estimate(), test.p(0.0)) };
+    let mut moved = Moved { theta: Some(0.0), p: 1.0, interval: [None, None], residuals: Vec::new() };
+    if !scaled.constant {
+        moved = pairing.moved(scaled.y.clone(), Asked::Residuals).ok_or("not a number in some trial")?;
+    }
+    let (theta, p) = (moved.theta, moved.p);
     let (a, b) = (pairing.middle(&values, false), pairing.middle(&values, true));
     let (a, b) = a.zip(b).ok_or("in no trial")?;
     let (follows, share) =
-        if scaled.constant { (None, None) } else { together(pairing, &test, theta.unwrap_or(0.0)) };
+        if scaled.constant { (None, None) } else { together(pairing, moved.residuals, theta.unwrap_or(0.0)) };
     Ok(ChannelShift {
         name: name.to_owned(),
         about: about.get(name).cloned().unwrap_or_default(),
@@ -182,11 +184,10 @@ impl Scaled {
 
 /// How the channel goes with the metric within the arms: the rank correlation of their residuals, and the share of
 /// the effect that slope times shift accounts for. Both have their own effect taken off first.
-fn together(pairing: &Pairing, channel: &Test, shift: f64) -> (Option<f64>, Option<f64>) {
+fn together(pairing: &Pairing, of_channel: Vec<Option<f64>>, shift: f64) -> (Option<f64>, Option<f64>) {
     let Some(theta) = pairing.theta else { return (None, None) };
-    let metric = Test::new(&pairing.series, &pairing.redraws).residuals(theta).e;
-    let of_channel = channel.residuals(shift).e;
-    let both: Vec<(f64, f64)> = metric
+    let both: Vec<(f64, f64)> = pairing
+        .residuals()
         .into_iter()
         .zip(of_channel)
         .filter_map(|(metric, channel)| Some((metric?, channel?)))

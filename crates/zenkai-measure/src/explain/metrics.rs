@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Pairing;
+use super::{Asked, Pairing};
 use crate::experiment::Status;
-use crate::statistics::estimate::Test;
 use crate::statistics::multiple::holm;
 use crate::statistics::verdict::Better;
 
@@ -69,12 +68,9 @@ fn metric(pairing: &Pairing, name: &str, unit: &str, better: Better) -> Option<M
     if y.iter().zip(&values).any(|(y, value)| y.is_none() && value.is_some()) {
         return None;
     }
-    let series = pairing.with(y)?;
-    let test = Test::new(&series, &pairing.redraws);
-    let (theta, p) = (test.estimate(), test.p(0.0));
-    let interval = theta.map(|theta| test.interval(theta, 0.05, &[(0.0, p)]));
+    let moved = pairing.moved(y, Asked::Interval)?;
     let percent = |theta: Option<f64>| theta.map(|theta| better.percent(theta));
-    let limits = interval.map_or([None, None], |interval| [percent(interval.low), percent(interval.high)]);
+    let limits = moved.interval.map(percent);
     let interval = match better {
         Better::Lower => limits,
         Better::Higher => [limits[1], limits[0]],
@@ -85,9 +81,9 @@ fn metric(pairing: &Pairing, name: &str, unit: &str, better: Better) -> Option<M
         better,
         a: pairing.middle(&values, false),
         b: pairing.middle(&values, true),
-        percent: percent(theta),
+        percent: percent(moved.theta),
         interval,
-        p,
-        corrected: p,
+        p: moved.p,
+        corrected: moved.p,
     })
 }

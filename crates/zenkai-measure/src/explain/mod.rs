@@ -5,6 +5,7 @@
 //! p-value is as good as the verdict's own. What is *said* is still an explanation and not proof: two things that
 //! change together under an arm need not cause each other. To prove one knob, compare with that knob alone put back.
 
+mod apart;
 mod channels;
 mod metrics;
 mod split;
@@ -19,7 +20,9 @@ use crate::statistics::estimate::{Series, Test};
 use crate::statistics::real;
 use crate::statistics::redraw::Redraws;
 use crate::statistics::secondary::{Lines, lines};
+use crate::statistics::unordered;
 
+pub use apart::explain_apart;
 pub use channels::{ChannelShift, Missing, Role};
 pub use metrics::MetricShift;
 pub use split::{Split, Term};
@@ -61,15 +64,43 @@ pub struct Explanation {
     pub blind: bool,
 }
 
+/// How the order of the trials came about.
+enum Order {
+    /// It was drawn by the plan's law.
+    Drawn { series: Series, redraws: Redraws },
+    /// Nobody drew it: all of one arm ran before all of the other.
+    Unknown { y: Vec<Option<f64>>, is_b: Vec<bool> },
+}
+
 /// The trials of two arms as everything here looks at them.
 pub(crate) struct Pairing<'a> {
     plan: &'a Plan,
     /// In the order in which they ran.
     trials: Vec<&'a Trial>,
-    series: Series,
-    redraws: Redraws,
+    order: Order,
     /// The estimated effect on the outcome, in log units.
     theta: Option<f64>,
+}
+
+/// How a quantity moved from the first arm to the other.
+pub(crate) struct Moved {
+    /// The estimated shift, in the quantity's own scale.
+    theta: Option<f64>,
+    /// p-value of "it did not".
+    p: f64,
+    /// 95 % interval, where it was asked for.
+    interval: [Option<f64>; 2],
+    /// What is left of each trial without the shift, where it was asked for.
+    residuals: Vec<Option<f64>>,
+}
+
+/// What of [`Moved`] is worked out beside shift and p-value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// The interval.
+    Interval,
+    /// The residuals.
+    Residuals,
 }
 
 impl<'a> Pairing<'a> {
@@ -81,17 +112,78 @@ impl<'a> Pairing<'a> {
         let series = series_of(plan, &of_two, comparison.arm)?;
         let redraws = plan.rule.redraws(series.pairs());
         let theta = Test::new(&series, &redraws).estimate().filter(|_| series.pairs() > 0);
-        Ok(Self { plan, trials: of_two, series, redraws, theta })
+        Ok(Self { plan, trials: of_two, order: Order::Drawn { series, redraws }, theta })
     }
 
-    /// The same trials with other outcomes; `None` when an outcome is not finite.
-    fn with(&self, y: Vec<Option<f64>>) -> Option<Series> {
-        Series::new(y, self.series.is_b().to_vec(), self.series.law()).ok()
+    fn is_b(&self) -> &[bool] {
+        match &self.order {
+            Order::Drawn { series, .. } => series.is_b(),
+            Order::Unknown { is_b, .. } => is_b,
+        }
+    }
+
+    /// The primary metric as outcomes.
+    fn outcomes(&self) -> &[Option<f64>] {
+        match &self.order {
+            Order::Drawn { series, .. } => series.outcomes(),
+            Order::Unknown { y, .. } => y,
+        }
+    }
+
+    /// Trials of an arm.
+    fn count(&self, b: bool) -> usize {
+        self.is_b().iter().filter(|is_b| **is_b == b).count()
+    }
+
+    /// How `y` (one for each trial) moved; `None` when a number of it is not finite.
+    fn moved(&self, y: Vec<Option<f64>>, asked: Asked) -> Option<Moved> {
+        let (series, redraws) = match &self.order {
+            Order::Drawn { series, redraws } => {
+                (Series::new(y, series.is_b().to_vec(), series.law()).ok()?, redraws)
+            }
+            Order::Unknown { is_b, .. } => {
+                let is_finite = y.iter().flatten().all(|y| y.is_finite());
+                return is_finite.then(|| apart::moved(&y, is_b));
+            }
+        };
+        let test = Test::new(&series, redraws);
+        let (theta, p) = (test.estimate(), test.p(0.0));
+        let interval = theta.filter(|_| asked == Asked::Interval);
+        let interval = interval.map(|theta| test.interval(theta, 0.05, &[(0.0, p)]));
+        let residuals = (asked == Asked::Residuals).then(|| test.residuals(theta.unwrap_or(0.0)).e);
+        Some(Moved {
+            theta,
+            p,
+            interval: interval.map_or([None, None], |interval| [interval.low, interval.high]),
+            residuals: residuals.unwrap_or_default(),
+        })
+    }
+
+    /// The primary metric without its effect.
+    fn residuals(&self) -> Vec<Option<f64>> {
+        match &self.order {
+            Order::Drawn { series, redraws } => {
+                Test::new(series, redraws).residuals(self.theta.unwrap_or(0.0)).e
+            }
+            Order::Unknown { y, is_b } => apart::residuals(y, is_b),
+        }
+    }
+
+    /// The smallest p-value that there can be.
+    fn least_p(&self) -> f64 {
+        match &self.order {
+            // The observed order and its mirror among all.
+            Order::Drawn { redraws, .. } => {
+                let orders = real(redraws.len().max(1));
+                if redraws.is_complete() { 2.0 / orders } else { 1.0 / orders }
+            }
+            Order::Unknown { .. } => unordered::least_p(self.count(false), self.count(true)),
+        }
     }
 
     /// The median of `values` (one for each trial) under the first arm or the other.
     fn middle(&self, values: &[Option<f64>], b: bool) -> Option<f64> {
-        let of_arm = values.iter().zip(self.series.is_b()).filter(|(_, is_b)| **is_b == b);
+        let of_arm = values.iter().zip(self.is_b()).filter(|(_, is_b)| **is_b == b);
         crate::statistics::median(&mut of_arm.filter_map(|(value, _)| *value).collect::<Vec<f64>>())
     }
 }
@@ -105,31 +197,32 @@ pub fn explain(
     about: &BTreeMap<String, About>,
 ) -> Result<Explanation, AnalyzeError> {
     let pairing = Pairing::new(plan, trials, comparison)?;
-    let values: Vec<Option<f64>> = pairing.trials.iter().map(|trial| trial.value).collect();
-    let test = Test::new(&pairing.series, &pairing.redraws);
-    let lines = (pairing.series.pairs() > 0).then(|| lines(&test, &values));
-    let splits = split::splits(&pairing);
-    let (channels, missing) = channels::channels(&pairing, about, &splits);
-    let mut explanation = Explanation {
-        arm: comparison.arm,
-        pairs: pairing.series.pairs(),
-        sentences: Vec::new(),
-        lines,
-        metrics: metrics::metrics(&pairing),
-        splits,
-        channels,
-        missing,
-        blind: false,
-    };
-    explanation.blind = least_p(&pairing.redraws) * real(explanation.channels.len()) > CHANNEL_RATE;
+    let mut explanation = of_pairing(&pairing, comparison.arm, about);
+    if let Order::Drawn { series, redraws } = &pairing.order {
+        let values: Vec<Option<f64>> = pairing.trials.iter().map(|trial| trial.value).collect();
+        explanation.pairs = series.pairs();
+        explanation.lines = (series.pairs() > 0).then(|| lines(&Test::new(series, redraws), &values));
+    }
     explanation.sentences = words::sentences(plan, comparison, &explanation);
     Ok(explanation)
 }
 
-/// The smallest p-value that there can be: the observed order and its mirror among all.
-fn least_p(redraws: &Redraws) -> f64 {
-    let orders = real(redraws.len().max(1));
-    if redraws.is_complete() { 2.0 / orders } else { 1.0 / orders }
+/// Everything but what needs an order that was drawn, and the sentences.
+fn of_pairing(pairing: &Pairing, arm: usize, about: &BTreeMap<String, About>) -> Explanation {
+    let splits = split::splits(pairing);
+    let (channels, missing) = channels::channels(pairing, about, &splits);
+    let blind = pairing.least_p() * real(channels.len()) > CHANNEL_RATE;
+    Explanation {
+        arm,
+        pairs: pairing.count(false).min(pairing.count(true)),
+        sentences: Vec::new(),
+        lines: None,
+        metrics: metrics::metrics(pairing),
+        splits,
+        channels,
+        missing,
+        blind,
+    }
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@
 
 use serde::Serialize;
 
-use super::Pairing;
+use super::{Asked, Pairing};
 use crate::experiment::Trial;
-use crate::statistics::estimate::Test;
 
 /// A factor of the effect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -94,7 +93,7 @@ fn factor(
     channel: Option<&str>,
     of: impl Fn(&Trial, f64) -> Option<f64>,
 ) -> Factor {
-    let outcomes = pairing.series.outcomes().iter();
+    let outcomes = pairing.outcomes().iter();
     let y = outcomes.zip(&pairing.trials).map(|(y, trial)| of(trial, (*y)?)).collect();
     Factor { name, channel: channel.map(str::to_owned), y }
 }
@@ -187,16 +186,14 @@ fn split(pairing: &Pairing, of: &'static str, identity: &'static str, factors: V
     let share = |term: f64| (theta != 0.0).then(|| term / theta);
     let mut terms = Vec::new();
     for Factor { name, channel, y } in factors {
-        let series = pairing.with(y)?;
-        let test = Test::new(&series, &pairing.redraws);
-        let (estimate, p) = (test.estimate()?, test.p(0.0));
-        let interval = test.interval(estimate, 0.05, &[(0.0, p)]);
+        let moved = pairing.moved(y, Asked::Interval)?;
+        let estimate = moved.theta?;
         terms.push(Term {
             name: name.to_owned(),
             channel,
             theta: estimate,
-            interval: [interval.low, interval.high],
-            p: Some(p),
+            interval: moved.interval,
+            p: Some(moved.p),
             share: share(estimate),
         });
     }

@@ -1,6 +1,6 @@
 //! An explanation in sentences.
 
-use super::{Explanation, Role, Split};
+use super::{ChannelShift, Explanation, Role, Split};
 use crate::experiment::{Comparison, Plan};
 use crate::statistics::verdict::{Better, Verdict};
 
@@ -10,11 +10,10 @@ const NAMED: usize = 3;
 const WORTH_NAMING: f64 = 0.1;
 
 pub(super) fn sentences(plan: &Plan, comparison: &Comparison, explanation: &Explanation) -> Vec<String> {
-    let mut sentences = Vec::new();
-    if comparison.judgement.verdict == Verdict::Different {
-        sentences.extend(explanation.splits.iter().filter_map(|split| factors(plan, split)));
-    }
-    sentences.extend(together(explanation, comparison.judgement.verdict));
+    let is_different = comparison.judgement.verdict == Verdict::Different;
+    let mut sentences = effect(plan, explanation, is_different);
+    let more = "More pairs would tell more (--fixed --pairs 20)";
+    sentences.extend(channels(explanation, "changed (at most one in ten of these by chance)", more));
     if let Some(lines) = &explanation.lines
         && lines.spread.p <= 0.01
         && let Some(ratio) = lines.spread.ratio
@@ -24,6 +23,28 @@ pub(super) fn sentences(plan: &Plan, comparison: &Comparison, explanation: &Expl
             "`{}` varies {word} from trial to trial: {ratio:.1} times the spread.",
             arm(plan, comparison)
         ));
+    }
+    sentences
+}
+
+/// The same where nobody drew the order: a channel that differs may do so for any reason.
+pub(super) fn sentences_apart(plan: &Plan, explanation: &Explanation, is_moved: bool) -> Vec<String> {
+    let mut sentences = effect(plan, explanation, is_moved);
+    let more = "More runs on each side would tell more";
+    sentences.extend(channels(explanation, "are not the same before and after, for whatever reason", more));
+    sentences
+}
+
+/// What accounts for a change of the metric, if it is one.
+fn effect(plan: &Plan, explanation: &Explanation, is_change: bool) -> Vec<String> {
+    if !is_change {
+        return Vec::new();
+    }
+    let mut sentences: Vec<String> =
+        explanation.splits.iter().filter_map(|split| factors(plan, split)).collect();
+    let explains: Vec<String> = of(explanation, Role::Explains).take(NAMED).map(change).collect();
+    if !explains.is_empty() {
+        sentences.push(format!("Goes with it from trial to trial too: {}.", explains.join(", ")));
     }
     sentences
 }
@@ -65,37 +86,33 @@ fn capital(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn together(explanation: &Explanation, verdict: Verdict) -> Vec<String> {
-    let of = |role: Role| explanation.channels.iter().filter(move |channel| channel.role == role);
-    let change = |channel: &super::ChannelShift| {
-        let name = if channel.about.words.is_empty() { &channel.name } else { &channel.about.words };
-        match channel.percent {
-            Some(percent) => format!("{name} ({percent:+.1} %)"),
-            None => format!("{name} ({:.3} → {:.3} {})", channel.a, channel.b, channel.about.unit),
-        }
-    };
-    let mut sentences = Vec::new();
-    let explains: Vec<String> = of(Role::Explains).take(NAMED).map(change).collect();
-    if !explains.is_empty() && verdict == Verdict::Different {
-        sentences.push(format!("Goes with it from trial to trial too: {}.", explains.join(", ")));
+fn of(explanation: &Explanation, role: Role) -> impl Iterator<Item = &ChannelShift> {
+    explanation.channels.iter().filter(move |channel| channel.role == role)
+}
+
+fn change(channel: &ChannelShift) -> String {
+    let name = if channel.about.words.is_empty() { &channel.name } else { &channel.about.words };
+    match channel.percent {
+        Some(percent) => format!("{name} ({percent:+.1} %)"),
+        None => format!("{name} ({:.3} → {:.3} {})", channel.a, channel.b, channel.about.unit),
     }
+}
+
+/// How many channels `changed`, in these words.
+fn channels(explanation: &Explanation, changed: &str, more: &str) -> Option<String> {
     let tested = explanation.channels.len();
-    let changed = of(Role::AlsoChanged).count() + of(Role::Explains).count();
-    match (tested, changed) {
-        (0, _) => {}
-        (_, 0) if explanation.blind => sentences.push(format!(
-            "With {} pairs, none of {tested} channels can be told from chance. More pairs would tell more \
-             (--fixed --pairs 20).",
+    let count = of(explanation, Role::AlsoChanged).count() + of(explanation, Role::Explains).count();
+    match (tested, count) {
+        (0, _) => None,
+        (_, 0) if explanation.blind => Some(format!(
+            "With {} pairs, none of {tested} channels can be told from chance. {more}.",
             explanation.pairs
         )),
-        (_, 0) => sentences.push(format!("Nothing says that any of {tested} channels changed.")),
+        (_, 0) => Some(format!("Nothing says that any of {tested} channels changed.")),
         _ => {
-            let also: Vec<String> = of(Role::AlsoChanged).take(NAMED).map(change).collect();
+            let also: Vec<String> = of(explanation, Role::AlsoChanged).take(NAMED).map(change).collect();
             let also = if also.is_empty() { String::new() } else { format!("; also: {}", also.join(", ")) };
-            sentences.push(format!(
-                "{changed} of {tested} channels changed (at most one in ten of these by chance){also}."
-            ));
+            Some(format!("{count} of {tested} channels {changed}{also}."))
         }
     }
-    sentences
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Imported, Run};
 use crate::statistics::verdict::Better;
-use crate::statistics::{median, rank, real};
+use crate::statistics::{median, unordered};
 
 /// An arm and its runs.
 type OfArm<'a> = (&'a str, Vec<&'a Run>);
@@ -34,6 +34,8 @@ pub struct Unpaired {
     pub median: [Option<f64>; 2],
     /// Change in per cent: the median of all ratios B to A (Hodges and Lehmann); `None` where values are not positive.
     pub percent: Option<f64>,
+    /// Its 95 % interval, lower limit first, if each run stood alone; `None` where it has no end.
+    pub interval: [Option<f64>; 2],
     /// Two-sided p-value of Mann and Whitney's test. It takes the runs for independent, which nobody knows here.
     pub p: f64,
 }
@@ -71,6 +73,12 @@ fn beside((a, of_a): &OfArm, (b, of_b): &OfArm) -> Unpaired {
     };
     let (left, right) = (good(of_a), good(of_b));
     let first = of_a.first().or(of_b.first());
+    let is_positive = left.iter().chain(&right).all(|value| *value > 0.0);
+    let scaled = |values: &[f64]| -> Vec<Option<f64>> {
+        values.iter().map(|value| Some(if is_positive { libm::log(*value) } else { *value })).collect()
+    };
+    let shift = unordered::shift(&scaled(&left), &scaled(&right));
+    let percent = |theta: Option<f64>| theta.filter(|_| is_positive).map(|theta| 100.0 * libm::expm1(theta));
     Unpaired {
         benchmark: first.map(|run| run.benchmark.clone()).unwrap_or_default(),
         metric: first.map(|run| run.metric.clone()).unwrap_or_default(),
@@ -81,42 +89,8 @@ fn beside((a, of_a): &OfArm, (b, of_b): &OfArm) -> Unpaired {
         runs: [left.len(), right.len()],
         failed: [of_a.len() - left.len(), of_b.len() - right.len()],
         median: [median(&mut left.clone()), median(&mut right.clone())],
-        percent: ratio(&left, &right),
-        p: mann_whitney(&left, &right),
+        percent: percent(shift.theta),
+        interval: [percent(shift.interval.low), percent(shift.interval.high)],
+        p: shift.p,
     }
-}
-
-/// More pairs than this are thinned out evenly.
-const MOST_PAIRS: usize = 1_000_000;
-
-fn ratio(left: &[f64], right: &[f64]) -> Option<f64> {
-    if left.iter().chain(right).any(|value| *value <= 0.0) {
-        return None;
-    }
-    let step = (left.len() * right.len() / MOST_PAIRS).max(1);
-    let pairs = left.iter().flat_map(|a| right.iter().map(move |b| libm::log(b / a)));
-    let mut logs: Vec<f64> = pairs.step_by(step).collect();
-    Some(100.0 * libm::expm1(median(&mut logs)?))
-}
-
-/// Mann and Whitney's test by its normal approximation with ties (Lehmann, "Nonparametrics", 1975).
-fn mann_whitney(left: &[f64], right: &[f64]) -> f64 {
-    let all: Vec<Option<f64>> = left.iter().chain(right).map(|value| Some(*value)).collect();
-    let count = real(all.len());
-    if left.is_empty() || right.is_empty() {
-        return 1.0;
-    }
-    let scores: Vec<f64> = rank::scores(&all)
-        .into_iter()
-        .map(|score| f64::from(i32::try_from(score).unwrap_or(i32::MAX)))
-        .collect();
-    let sum: f64 = scores.iter().skip(left.len()).sum();
-    let squares: f64 = scores.iter().map(|score| score * score).sum();
-    let variance = real(left.len()) * real(right.len()) / (count * (count - 1.0)) * squares;
-    if variance <= 0.0 {
-        return 1.0;
-    }
-    // Scores go in steps of two; half a step of continuity.
-    let z = (sum.abs() - 1.0).max(0.0) / variance.sqrt();
-    libm::erfc(z / std::f64::consts::SQRT_2)
 }

@@ -14,6 +14,7 @@ pub mod redraw;
 pub mod rng;
 pub mod secondary;
 pub mod sequential;
+pub mod unordered;
 pub mod verdict;
 
 #[cfg(test)]

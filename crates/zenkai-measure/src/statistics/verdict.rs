@@ -179,7 +179,7 @@ pub fn look(series: &Series, rule: &Rule, level: f64) -> Look {
     }
 }
 
-fn change(better: Better, estimate: f64, interval: Interval) -> Change {
+pub(crate) fn change(better: Better, estimate: f64, interval: Interval) -> Change {
     let percent = |theta: Option<f64>| theta.map(|theta| better.percent(theta));
     let (low, high) = match better {
         Better::Lower => (percent(interval.low), percent(interval.high)),
