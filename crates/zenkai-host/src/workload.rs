@@ -284,27 +284,33 @@ fn duration(time: Timespec) -> Duration {
 }
 
 /// The three clocks at one moment.
+#[derive(Debug, Clone, Copy)]
 struct Clocks {
     real: Duration,
     boot: Duration,
-    monotonic: Duration,
+    /// CLOCK_MONOTONIC before and after the others: a busy machine may let us wait in between.
+    monotonic: [Duration; 2],
 }
 
 impl Clocks {
     fn now() -> Self {
         let now = |clock| duration(clock_gettime(clock));
+        let before = monotonic();
         let (real, boot) = (now(ClockId::Realtime), now(ClockId::Boottime));
-        Self { real, boot, monotonic: monotonic() }
+        Self { real, boot, monotonic: [before, monotonic()] }
     }
 
     /// How long the machine was suspended since, and whether its wall clock was set.
     fn since(&self) -> (Duration, bool) {
+        self.until(&Self::now())
+    }
+
+    fn until(&self, now: &Self) -> (Duration, bool) {
         const STEP: Duration = Duration::from_secs(1);
-        let now = Self::now();
         let passed = now.boot.saturating_sub(self.boot);
-        let awake = now.monotonic.saturating_sub(self.monotonic);
+        // The longest that it can have been awake: what we waited between two readings is no suspend.
+        let awake = now.monotonic[1].saturating_sub(self.monotonic[0]);
         let expected = self.real.saturating_add(passed);
-        // The clocks are read one after the other; less than a millisecond is no suspend.
         let suspended = Some(passed.saturating_sub(awake)).filter(|time| *time >= Duration::from_millis(1));
         (suspended.unwrap_or_default(), now.real.abs_diff(expected) > STEP)
     }

@@ -184,3 +184,20 @@ fn bandwidth_is_limited_or_refused() {
         Err(why) => assert!(why.to_string().starts_with("cpu.max cannot be set"), "{why}"),
     }
 }
+
+#[test]
+fn waiting_between_two_clocks_is_no_suspend() {
+    let ms = Duration::from_millis;
+    let at = |before, boot, after| Clocks {
+        real: ms(9_000 + boot),
+        boot: ms(boot),
+        monotonic: [ms(before), ms(after)],
+    };
+    let begin = at(100, 500, 140);
+    // Descheduled for 40 ms at the beginning, for 30 ms at the end.
+    assert_eq!(begin.until(&at(1_100, 1_530, 1_130)), (ms(0), false));
+    // Asleep for two seconds.
+    assert_eq!(begin.until(&at(1_100, 3_530, 1_130)), (ms(2_000), false));
+    let set = Clocks { real: ms(20_000), ..at(1_100, 1_530, 1_130) };
+    assert_eq!(begin.until(&set), (ms(0), true));
+}

@@ -13,6 +13,7 @@ mod difference;
 mod experiments;
 mod fixes;
 mod golden;
+mod guest_bisect;
 mod guest_compare;
 mod guest_profiles;
 mod guest_reboot;

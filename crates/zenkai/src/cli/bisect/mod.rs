@@ -150,8 +150,16 @@ fn lay_down(
 
 /// Runs the workload once, to know that it works and how long it takes.
 fn one_run(stage: &mut LiveStage) -> Result<f64, CommandError> {
-    let mut trial = Trial::new(0, 0, 0, 0, Status::Failed, None);
-    let ran = stage.enter(0).and_then(|_| stage.run(&mut trial, false));
+    // What the machine does to a run, such as a clock that is set, is no fault of the workload.
+    const TRIES: usize = 3;
+    let mut trial = Trial::new(0, 0, 0, 0, Status::Discarded, None);
+    let mut ran = stage.enter(0).map(|_| ());
+    for _ in 0..TRIES {
+        if ran.is_err() || trial.status != Status::Discarded {
+            break;
+        }
+        ran = stage.run(&mut trial, false);
+    }
     let left = stage.leave();
     ran.and(left.map(|_| ())).map_err(CommandError::usage)?;
     if trial.status == Status::Ok {
