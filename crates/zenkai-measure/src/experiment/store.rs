@@ -1,8 +1,10 @@
 //! The directory of an experiment. Nothing in it is ever overwritten.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use zenkai_host::read_plain_file;
 
 use super::plan::{PLAN_VERSION, Plan, Trial};
 
@@ -133,14 +135,7 @@ fn load(dir: &Path) -> Result<(Plan, Vec<Trial>, u64), StoreError> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
-    let mut text = Vec::new();
-    let read =
-        OpenOptions::new().read(true).open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
-    match read {
-        Ok(size) if u64::try_from(size).is_ok_and(|size| size < LARGEST) => Ok(text),
-        Ok(_) => Err(io_error(path, io::Error::other("larger than any experiment"))),
-        Err(error) => Err(io_error(path, error)),
-    }
+    read_plain_file(path, LARGEST).map_err(|error| io_error(path, error))
 }
 
 fn io_error(path: &Path, source: io::Error) -> StoreError {

@@ -3,9 +3,11 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     path::Path,
 };
+
+use zenkai_host::read_plain_file;
 
 use super::{
     Channel, Process, Series, Summary,
@@ -191,9 +193,7 @@ impl Recording {
 
     /// Reads a recording; of a file that was cut off, what stands before the cut.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        let mut bytes = Vec::new();
-        std::fs::OpenOptions::new().read(true).open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
-        Self::from_bytes(&bytes)
+        Self::from_bytes(&read_plain_file(path, LARGEST)?)
     }
 
     fn look(&self, listener: &mut dyn Listener) -> Replay {

@@ -5,13 +5,15 @@ use std::{io::Write, path::PathBuf};
 use anyhow::anyhow;
 use zenkai_diagnose::{Context, Diagnosis, Impact, Policy, Selection, Workload, diagnose};
 use zenkai_facts::Facts;
-use zenkai_host::Host;
+use zenkai_host::{Host, read_plain_file};
 use zenkai_report::Detail;
 
 use super::{CommandError, Exit, fix, fix::FixArgs, host::HostArgs, output};
 
 /// Where a site keeps its policy.
 const POLICY_PATH: &str = "/etc/zenkai/policy.toml";
+/// A larger file is no policy.
+const LARGEST_POLICY: u64 = 1 << 20;
 
 /// Tell why this machine is not at full speed, with the evidence
 ///
@@ -100,7 +102,6 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
 }
 
 /// The site's own policy speaks only of the site's own machines: a capture is judged without it, unless named.
-#[expect(clippy::disallowed_methods, reason = "a file of ours, not part of the machine under observation")]
 fn policy(args: &Args) -> Result<Policy, CommandError> {
     let (path, named) = match &args.policy {
         Some(path) => (path.clone(), true),
@@ -108,8 +109,12 @@ fn policy(args: &Args) -> Result<Policy, CommandError> {
         None => return Ok(Policy::default()),
     };
     let shown = path.display();
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Policy::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}"))),
+    match read_plain_file(&path, LARGEST_POLICY) {
+        Ok(bytes) => {
+            let text = String::from_utf8(bytes)
+                .map_err(|_| CommandError::usage(anyhow!("{shown}: not UTF-8, so this is no policy")))?;
+            Policy::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")))
+        }
         Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => Ok(Policy::default()),
         Err(error) => Err(CommandError::usage(anyhow!("cannot read {shown}: {error}"))),
     }

@@ -1,12 +1,11 @@
 //! Reading a stored experiment, for every command that shows one.
 
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use serde_json::Value;
+use zenkai_host::read_plain_file;
 use zenkai_measure::experiment::{Comparison, Plan, Store, StoreError, Trial, analyze};
 use zenkai_measure::explain::{Explanation, explain};
 use zenkai_report::{Confirmed, Experiment, TimeSeries};
@@ -116,19 +115,9 @@ impl Stored {
     }
 }
 
-/// The bytes of a regular file of moderate size. A named pipe, which would make us wait, is refused.
+/// The bytes of a regular file of moderate size.
 pub(super) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > LARGEST) {
-        return Err(io::Error::other(format!("larger than {} MiB", LARGEST >> 20)));
-    }
-    Ok(bytes)
+    read_plain_file(path, LARGEST)
 }
 
 fn unreadable(dir: &Path, error: StoreError) -> CommandError {

@@ -9,6 +9,7 @@ use anyhow::{Context as _, anyhow};
 use zenkai_host::{
     Capture, FakeHost, Host, LiveHost, ProbedHost, RootDir,
     probe::{self, ProbeOptions},
+    read_plain_file,
 };
 
 use super::CommandError;
@@ -78,14 +79,13 @@ pub(super) fn root(path: &Path) -> Result<RootDir, CommandError> {
     Ok(host)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file the user names is not part of a machine under observation"
-)]
-pub(super) fn load(path: &PathBuf) -> Result<Capture, CommandError> {
+/// A larger file is no capture: that is far more than a machine has to tell.
+const LARGEST_CAPTURE: u64 = 256 << 20;
+
+pub(super) fn load(path: &Path) -> Result<Capture, CommandError> {
     let shown = path.display();
-    let bytes =
-        std::fs::read(path).map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
+    let bytes = read_plain_file(path, LARGEST_CAPTURE)
+        .map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let line = 1 + good.matches('\n').count();

@@ -151,3 +151,30 @@ fn names_that_do_not_exist() {
     assert_eq!(zenkai(&["doctor", "--probe", "--capture", "x"]).exit, Exit::Usage);
     assert_eq!(zenkai(&["doctor", "--workload", "chess"]).exit, Exit::Usage);
 }
+
+#[test]
+fn a_named_pipe_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = |name: &str| {
+        let path = dir.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        path.to_str().unwrap().to_owned()
+    };
+    pipe("experiment.json");
+    let (capture, policy) = (pipe("x.capture"), pipe("policy.toml"));
+    let experiment = dir.path().to_str().unwrap();
+    for args in [
+        &["analyze", experiment][..],
+        &["report", experiment],
+        &["export", experiment, "--to", "csv"],
+        &["import", &capture, "--from", "csv"],
+        &["doctor", "--capture", &capture],
+        &["doctor", "--policy", &policy],
+        &["diff", &capture, &capture],
+    ] {
+        let called = zenkai(args);
+        assert_eq!(called.exit, Exit::Usage, "{args:?}: {}", called.err);
+        assert!(called.err.contains("not a regular file"), "{args:?}: {}", called.err);
+    }
+}
