@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use zenkai_diagnose::difference::{
-    Changeable, Comparison, Difference, NotCompared, Reading, Suspicion, Which,
+    Changeable, Comparison, Difference, NotCompared, Reading, Slower, Suspicion, Which,
 };
 use zenkai_facts::Facts;
 
@@ -45,25 +45,35 @@ pub fn difference(facts: [&Facts; 2], comparison: &Comparison, carried: usize, d
     blocks.push(Block::Text(String::new()));
     rest(comparison, shown.len(), detail, &mut blocks);
     if carried > 0 {
-        let noun = if carried == 1 { "setting" } else { "settings" };
-        blocks.push(Block::Text(format!(
-            "To make B like A as far as that can be done now ({carried} {noun}): `zenkai settings --from {}{}` \
-             writes a profile.",
-            comparison.a,
-            if comparison.b == "now" { String::new() } else { format!(" --to {}", comparison.b) },
-        )));
+        let Like { sentence, command } = like(comparison, carried);
+        blocks.push(Block::Text(format!("{sentence}: `{command}` writes a profile.")));
     }
     blocks
 }
 
-const CLASSES: [(&str, Suspicion); 4] = [
+/// How to make the second machine like the first one.
+pub(crate) struct Like {
+    pub(crate) sentence: String,
+    pub(crate) command: String,
+}
+
+pub(crate) fn like(comparison: &Comparison, carried: usize) -> Like {
+    let noun = if carried == 1 { "setting" } else { "settings" };
+    let to = if comparison.b == "now" { String::new() } else { format!(" --to {}", comparison.b) };
+    Like {
+        sentence: format!("To make B like A as far as that can be done now ({carried} {noun})"),
+        command: format!("zenkai settings --from {}{to}", comparison.a),
+    }
+}
+
+pub(crate) const CLASSES: [(&str, Suspicion); 4] = [
     ("What checks look at, without a fault on one side only", Suspicion::Known),
     ("Other settings that can be changed now", Suspicion::Setting),
     ("Other differences", Suspicion::Other),
     ("What follows from the above or does not apply on one side", Suspicion::Derived),
 ];
 
-fn count(comparison: &Comparison) -> String {
+pub(crate) fn count(comparison: &Comparison) -> String {
     let values = comparison.compared;
     match comparison.differences.len() {
         0 => format!("No differences in {values} values"),
@@ -74,17 +84,8 @@ fn count(comparison: &Comparison) -> String {
 
 fn finding(difference: &Difference, detail: Detail) -> Block {
     let Some(slower) = &difference.slower else { return Block::Text(String::new()) };
-    let (here, there) = match slower.side {
-        Which::A => ("A", "B"),
-        Which::B => ("B", "A"),
-    };
-    let mut fields = vec![Field {
-        label: "slower",
-        lines: vec![match difference.suspicion {
-            Suspicion::FindingUnjudged => format!("perhaps {here}; {there}: {}", slower.other),
-            _ => format!("likely {here}; {there}: {}", slower.other),
-        }],
-    }];
+    let here = if slower.side == Which::A { "A" } else { "B" };
+    let mut fields = vec![Field { label: "slower", lines: vec![likely(difference, slower)] }];
     if !difference.facts.is_empty() {
         let line = |fact: &Difference| format!("{}: {}", named(fact), values(fact, detail));
         let limit = if detail == Detail::Everything { usize::MAX } else { FACTS };
@@ -112,6 +113,16 @@ fn finding(difference: &Difference, detail: Detail) -> Block {
     }
 }
 
+/// Which side is the slower one, as far as checks can say.
+pub(crate) fn likely(difference: &Difference, slower: &Slower) -> String {
+    let (here, there) = match slower.side {
+        Which::A => ("A", "B"),
+        Which::B => ("B", "A"),
+    };
+    let word = if difference.suspicion == Suspicion::FindingUnjudged { "perhaps" } else { "likely" };
+    format!("{word} {here}; {there}: {}", slower.other)
+}
+
 fn row(difference: &Difference, detail: Detail) -> Vec<String> {
     let line = format!(
         "{}: {} ({})",
@@ -123,7 +134,7 @@ fn row(difference: &Difference, detail: Detail) -> Vec<String> {
 }
 
 /// What it is, and whose.
-fn named(difference: &Difference) -> String {
+pub(crate) fn named(difference: &Difference) -> String {
     match difference.subject.as_str() {
         "" => difference.what.clone(),
         subject => format!("{}, {subject}", difference.what),
@@ -131,12 +142,13 @@ fn named(difference: &Difference) -> String {
 }
 
 fn values(difference: &Difference, detail: Detail) -> String {
-    let side = |reading: &Reading| match (&reading.value, &reading.unavailable) {
-        (Some(value), _) => cut(value, detail),
-        (None, Some(reason)) => cut(reason, detail),
-        (None, None) => "none".to_owned(),
-    };
-    format!("{} ↔ {}", side(&difference.a), side(&difference.b))
+    format!("{} ↔ {}", cut(&side(&difference.a), detail), cut(&side(&difference.b), detail))
+}
+
+/// A value, or why there is none.
+pub(crate) fn side(reading: &Reading) -> String {
+    let text = reading.value.as_ref().or(reading.unavailable.as_ref());
+    text.map_or("none".to_owned(), Clone::clone)
 }
 
 fn cut(text: &str, detail: Detail) -> String {
@@ -147,7 +159,7 @@ fn cut(text: &str, detail: Detail) -> String {
 }
 
 /// How it can be changed, in a few words.
-fn changeable(how: Changeable) -> &'static str {
+pub(crate) fn changeable(how: Changeable) -> &'static str {
     match how {
         Changeable::Now => "now",
         Changeable::Reboot => "at the next boot",
@@ -182,11 +194,16 @@ fn rest(comparison: &Comparison, shown: usize, detail: Detail, blocks: &mut Vec<
     if !sentences.is_empty() {
         blocks.push(Block::Text(format!("{}: --all lists them.", sentences.join(" and "))));
     }
-    blocks.push(Block::Text(format!(
+    blocks.push(Block::Text(compared(comparison)));
+}
+
+/// What was looked at.
+pub(crate) fn compared(comparison: &Comparison) -> String {
+    format!(
         "Compared are what zenkai knows of both and the {} sysctls that were read on both; what changes by itself \
          (counters, load, temperatures, free memory) is left out.",
         comparison.sysctls
-    )));
+    )
 }
 
 #[derive(Serialize)]

@@ -22,8 +22,9 @@ pub use block::{Block, Field, Mark};
 pub use difference::{difference, difference_json};
 pub use doctor::{Detail, doctor};
 pub use experiment::{
-    Bin, Confirmed, Experiment, IDLE_ARM, MOST_BINS, TimeSeries, analysis, bin_width, confirmed, experiment,
-    experiment_html, experiment_json, sentence,
+    BeforeAfter, Bin, Confirmed, Experiment, IDLE_ARM, MOST_BINS, States, TimeSeries, analysis, before_after,
+    before_after_html, before_after_json, bin_width, confirmed, difference_html, experiment, experiment_html,
+    experiment_json, sentence,
 };
 pub use explain::{check_list, explain};
 pub use facts::facts;

@@ -1,5 +1,6 @@
 //! An experiment as a report: text, JSON, and one HTML file that needs nothing else.
 
+mod before_after;
 mod confirmed;
 mod html;
 mod json;
@@ -12,8 +13,9 @@ use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};
 use zenkai_measure::explain::Explanation;
 use zenkai_measure::statistics::real;
 
+pub use before_after::{BeforeAfter, States, before_after, before_after_json};
 pub use confirmed::{Confirmed, confirmed};
-pub use html::experiment_html;
+pub use html::{before_after_html, difference_html, experiment_html};
 pub use json::experiment_json;
 pub use series::{Bin, MOST_BINS, TimeSeries, bin_width};
 pub use text::{analysis, experiment};
@@ -42,6 +44,8 @@ pub struct Experiment<'a> {
     pub confirmed: &'a [Confirmed],
     /// What could not be read, and why.
     pub notes: &'a [String],
+    /// Whether the arms are two recordings that were not interleaved: then there is no verdict.
+    pub apart: bool,
 }
 
 /// What an idle arm does ([`zenkai_measure::experiment::Arm::is_idle`]).

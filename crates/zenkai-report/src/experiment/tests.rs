@@ -61,6 +61,7 @@ impl MadeUp {
             series: &self.series,
             confirmed: &[],
             notes: &[],
+            apart: false,
         }
     }
 

@@ -135,7 +135,7 @@ fn planned(experiment: &Experiment) -> String {
     )
 }
 
-fn arms_table(experiment: &Experiment) -> Block {
+pub(super) fn arms_table(experiment: &Experiment) -> Block {
     let unit = &experiment.plan.metric.unit;
     let head = ["arm", "trials", "failed", "median", "p95", "spread"].map(str::to_owned).to_vec();
     let row = |(index, _): (usize, &Arm)| {
@@ -159,7 +159,7 @@ fn arms_table(experiment: &Experiment) -> Block {
     Block::Table(std::iter::once(vec![String::new()]).chain(std::iter::once(head)).chain(rows).collect())
 }
 
-fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
+pub(super) fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let name = experiment.short(explanation.arm);
     blocks.push(Block::Heading(format!("{name}: beyond the middle")));
     let mut rows = Vec::new();
@@ -187,7 +187,7 @@ fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Ve
     }
 }
 
-fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
+pub(super) fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let name = experiment.short(explanation.arm);
     blocks.push(Block::Heading(format!("{name}: what explains it (an explanation, not proof)")));
     blocks.extend(explanation.sentences.iter().cloned().map(Block::Text));

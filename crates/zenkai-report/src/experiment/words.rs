@@ -109,6 +109,9 @@ pub fn sentence(experiment: &Experiment, comparison: &Comparison) -> String {
     let plan = experiment.plan;
     let (a, b) = (experiment.short(0), experiment.short(comparison.arm));
     let (a, b) = (a.as_str(), b.as_str());
+    if experiment.apart {
+        return apart(experiment, comparison, [a, b]);
+    }
     let Some(look) = comparison.judgement.looks.last() else {
         let first = plan.rule.looks.first().copied().unwrap_or(0);
         return format!("No verdict yet on {b}: it is first looked at after {first} pairs of trials");
@@ -129,21 +132,52 @@ pub fn sentence(experiment: &Experiment, comparison: &Comparison) -> String {
     }
 }
 
-fn different(plan: &Plan, [a, b]: [&str; 2], change: Change, look: &Look) -> String {
+/// What two recordings look like that were not interleaved: never a verdict.
+fn apart(experiment: &Experiment, comparison: &Comparison, [a, b]: [&str; 2]) -> String {
+    let plan = experiment.plan;
+    let Some(look) = comparison.judgement.looks.last() else {
+        return format!("Undecided: there are no runs of {b} and {a}");
+    };
+    let failed = match look.failed {
+        [0, 0] => String::new(),
+        [of_a, of_b] => format!(" (failed runs: {of_b} against {of_a})"),
+    };
+    match look.change {
+        Some(change) if look.p <= look.level => format!(
+            "{b} is {:.1} % {} than {a} {}; why, two recordings cannot tell: undecided{failed}",
+            change.percent.abs(),
+            direction(plan, change.percent),
+            size(change),
+        ),
+        Some(change) => format!(
+            "{b} and {a} cannot be told apart by these runs: {} changes by {} {}: undecided{failed}",
+            plan.metric.name,
+            signed(change.percent),
+            interval(change.low, change.high),
+        ),
+        None => format!("{b} and {a} cannot be compared in {}: undecided{failed}", plan.metric.name),
+    }
+}
+
+/// The interval of a change whose direction is said in words.
+fn size(change: Change) -> String {
     let (near, far) =
         if change.percent < 0.0 { (change.high, change.low) } else { (change.low, change.high) };
     let sign = if change.percent < 0.0 { -1.0 } else { 1.0 };
     let limit = |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| format!("{:.1}", limit * sign));
+    format!("[{}, {}]", limit(near).replace('-', "−"), limit(far).replace('-', "−"))
+}
+
+fn different(plan: &Plan, [a, b]: [&str; 2], change: Change, look: &Look) -> String {
     let failed = match look.failed {
         [0, 0] => String::new(),
         [of_a, of_b] => format!(" (failed trials: {of_b} against {of_a})"),
     };
     format!(
-        "{b} is {:.1} % {} than {a} [{}, {}]: different{failed}",
+        "{b} is {:.1} % {} than {a} {}: different{failed}",
         change.percent.abs(),
         direction(plan, change.percent),
-        limit(near).replace('-', "−"),
-        limit(far).replace('-', "−"),
+        size(change),
     )
 }
 
@@ -260,16 +294,8 @@ fn options(plan: &Plan) -> Vec<String> {
     let most = rule.looks.last().copied().unwrap_or(0);
     let usual =
         Plan::new(plan.arms.clone(), Vec::new(), plan.metric.clone(), rule.better, plan.order_seed, most);
-    let mut found = Vec::new();
+    let mut found = metric_options(plan);
     let mut option = |name: &str, value: String| found.extend([name.to_owned(), value]);
-    let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
-    if metric != "time" {
-        option("--metric", metric.clone());
-    }
-    // The direction of a number that was found in the output is for the user to say.
-    if plan.metric.pattern.is_some() {
-        option("--better", if rule.better == Better::Lower { "lower" } else { "higher" }.to_owned());
-    }
     let percent = |share: f64| format!("{}%", digits_short(100.0 * share));
     if (rule.rho - usual.rule.rho).abs() > 1e-12 {
         option("--rho", percent(rule.rho));
@@ -295,6 +321,21 @@ fn options(plan: &Plan) -> Vec<String> {
     }
     if plan.sample_s.is_none() {
         found.push("--no-sample".to_owned());
+    }
+    found
+}
+
+/// The options that ask for the metric of a plan.
+pub(super) fn metric_options(plan: &Plan) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut option = |name: &str, value: &str| found.extend([name.to_owned(), value.to_owned()]);
+    let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
+    if metric != "time" {
+        option("--metric", metric);
+    }
+    // The direction of a number that was found in the output is for the user to say.
+    if plan.metric.pattern.is_some() {
+        option("--better", if plan.rule.better == Better::Lower { "lower" } else { "higher" });
     }
     found
 }

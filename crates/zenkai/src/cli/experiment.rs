@@ -84,6 +84,7 @@ impl Stored {
             series: &self.series,
             confirmed: &self.confirmed,
             notes: &self.notes,
+            apart: false,
         }
     }
 

@@ -4,6 +4,8 @@
 //! an arm, a command or a machine is called, it stays text.
 
 mod axis;
+mod before_after;
+mod difference;
 mod distribution;
 mod intervals;
 mod page;
@@ -19,17 +21,25 @@ use page::{Page, legend};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of style sheet and script, base64, as the policy wants them; a test computes them again.
-const STYLE_HASH: &str = "aVQ2TQFL1lIS0iGtWlo52kHEYq3SbsDNr1ysZ2tuV28=";
+const STYLE_HASH: &str = "vuYNkQuxb9hhmKyEYwkxPSRw6gDlgvAz4RlnW9vYaLk=";
 const SCRIPT_HASH: &str = "VXruI6aqgDx8lOEaU9ig1PQGsS90yX1N6l38pNWrg24=";
+
+pub use before_after::before_after_html;
+pub use difference::difference_html;
 
 /// An experiment as a page.
 pub fn experiment_html(experiment: &Experiment) -> String {
+    document(&title(experiment), |page| body(page, experiment))
+}
+
+/// A page with head, style and script around what `body` writes.
+fn document(title: &str, body: impl FnOnce(&mut Page)) -> String {
     let mut page = Page::default();
     page.fixed("<!DOCTYPE html>\n");
     page.el("html", &[("lang", "en")], |page| {
-        head(page, experiment);
+        head(page, title);
         page.el("body", &[], |page| {
-            page.el("main", &[], |page| body(page, experiment));
+            page.el("main", &[], body);
             page.el("script", &[], |page| page.fixed(SCRIPT));
         });
     });
@@ -37,7 +47,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
     page.finish()
 }
 
-fn head(page: &mut Page, experiment: &Experiment) {
+fn head(page: &mut Page, title: &str) {
     let policy = format!(
         "default-src 'none'; style-src 'sha256-{STYLE_HASH}'; script-src 'sha256-{SCRIPT_HASH}'; base-uri 'none'; \
          form-action 'none'"
@@ -48,7 +58,7 @@ fn head(page: &mut Page, experiment: &Experiment) {
         page.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
         page.void("meta", &[("name", "color-scheme"), ("content", "light dark")]);
         page.void("meta", &[("name", "referrer"), ("content", "no-referrer")]);
-        page.leaf("title", &[], &title(experiment));
+        page.leaf("title", &[], title);
         page.el("style", &[], |page| page.fixed(STYLE));
     });
     page.fixed("\n");

@@ -35,7 +35,10 @@ impl Page {
         self.out.push_str("</");
         self.out.push_str(tag);
         self.out.push('>');
-        if matches!(tag, "section" | "table" | "tr" | "div" | "svg" | "p" | "h2" | "h3" | "li" | "figure") {
+        if matches!(
+            tag,
+            "section" | "table" | "tr" | "div" | "svg" | "p" | "h2" | "h3" | "ul" | "li" | "figure"
+        ) {
             self.out.push('\n');
         }
     }

@@ -53,7 +53,7 @@ fn tone(experiment: &Experiment, comparison: &Comparison) -> &'static str {
 }
 
 /// A table with a heading row; columns of numbers are aligned right.
-fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]) {
+pub(super) fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]) {
     let class = |number: bool| if number { "number" } else { "" };
     page.el("div", &[("class", "scroll")], |page| {
         page.el("table", &[], |page| {

@@ -21,11 +21,14 @@ pub(super) fn sequence(page: &mut Page, experiment: &Experiment) {
     let attributes = [("viewBox", "0 0 860 312"), ("role", "img"), ("aria-labelledby", "t-seq d-seq")];
     page.el("svg", &attributes, |page| {
         page.leaf("title", &[("id", "t-seq")], "The trials in the order in which they ran");
-        page.leaf("desc", &[("id", "d-seq")], &format!(
-            "{} trials. A trend over the trials is the machine's drift; the arms take turns so that it meets all of \
-             them alike.",
-            trials.len()
-        ));
+        let turns = if experiment.apart {
+            "all of one recording ran before all of the other, so that drift looks like a difference"
+        } else {
+            "the arms take turns so that it meets all of them alike"
+        };
+        let text =
+            format!("{} trials. A trend over the trials is the machine's drift; {turns}.", trials.len());
+        page.leaf("desc", &[("id", "d-seq")], &text);
         blocks(page, trials, &x);
         vertical(page, &y, (LEFT, RIGHT), &metric.unit, 6.0);
         horizontal(page, &x, (BOTTOM, BOTTOM), "", "trial");
@@ -64,7 +67,12 @@ fn blocks(page: &mut Page, trials: &[Trial], x: &Scale) {
 
 fn one(page: &mut Page, experiment: &Experiment, (number, trial): (usize, &Trial), x: &Scale, y: &Scale) {
     let at = x.at(real(number));
-    let place = format!("trial {number}, block {}, {}", trial.block + 1, experiment.arm(trial.arm));
+    let arm = experiment.arm(trial.arm);
+    let place = if experiment.apart {
+        format!("run {}, {arm}", trial.place + 1)
+    } else {
+        format!("trial {number}, block {}, {arm}", trial.block + 1)
+    };
     let reason = trial.reason.as_deref().unwrap_or("no reason given");
     match (trial.status, trial.value) {
         (Status::Ok, Some(value)) => {

@@ -13,6 +13,30 @@ use super::page::{Page, colour, legend, n};
 const MOST_CHARTS: usize = 160;
 /// Charts that are open even if nothing changed.
 const ALWAYS_OPEN: usize = 6;
+/// What vmstat(8) shows, in its order: drawn first where two recordings are put side by side.
+const VMSTAT: [&str; 19] = [
+    "sched.running",
+    "sched.blocked",
+    "memory.free",
+    "memory.cached",
+    "vmstat.swapped_in",
+    "vmstat.swapped_out",
+    "vmstat.paged_in",
+    "vmstat.paged_out",
+    "sched.interrupts",
+    "sched.context_switches",
+    "cpu.usr",
+    "cpu.sys",
+    "cpu.idle",
+    "cpu.iowait",
+    "cpu.steal",
+    "clock.mean",
+    "vmstat.faults",
+    "vmstat.major_faults",
+    "sched.forks",
+];
+/// Charts beyond these that are open there: nearly every channel differs between two days.
+const OPEN_APART: usize = 12;
 /// Bytes after which single trials are no longer drawn, and those after which no chart is.
 const SINGLE_TRIALS_UP_TO: usize = 650_000;
 const CHARTS_UP_TO: usize = 1_250_000;
@@ -39,7 +63,7 @@ impl Chart<'_> {
 }
 
 pub(super) fn series(page: &mut Page, experiment: &Experiment) {
-    let charts = charts(experiment);
+    let (first, charts) = charts(experiment);
     if charts.is_empty() {
         page.leaf("p", &[("class", "quiet")], "Nothing was sampled while the trials ran.");
         return;
@@ -50,10 +74,15 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
         "Each channel over a trial, all trials from their own start: the line is the median of the trials of an arm, \
          the band reaches from the lowest to the highest sample. Thin lines are single trials.",
     );
+    if first > 0 {
+        page.leaf("p", &[("class", "quiet")], "First what vmstat(8) shows, then what differs most clearly.");
+    }
     legend(page, &experiment.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>());
     let shown = charts.len().min(MOST_CHARTS);
     // The order is by role: those that changed come first. A few are always open, so that there is something to see.
-    let changed = charts.iter().take_while(|chart| chart.changed()).count().max(ALWAYS_OPEN).min(shown);
+    let changed = charts.iter().skip(first).take_while(|chart| chart.changed()).count();
+    let open = if first > 0 { first + changed.min(OPEN_APART) } else { changed.max(ALWAYS_OPEN) };
+    let changed = open.min(shown);
     let all: Vec<&Chart> = charts.iter().take(shown).collect();
     let (changed, others) = all.split_at(changed);
     let mut left_out = charts.len() - shown;
@@ -78,8 +107,9 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
     }
 }
 
-/// The channels in the order of the explanation, those that it does not know last.
-fn charts<'a>(experiment: &Experiment<'a>) -> Vec<Chart<'a>> {
+/// The channels in the order of the explanation, those that it does not know last. Of two recordings those of vmstat
+/// come first; how many they are.
+fn charts<'a>(experiment: &Experiment<'a>) -> (usize, Vec<Chart<'a>>) {
     let mut by_name: BTreeMap<&str, Vec<&TimeSeries>> = BTreeMap::new();
     for series in experiment.series.iter().filter(|series| series.bins.iter().any(Option::is_some)) {
         by_name.entry(&series.channel).or_default().push(series);
@@ -95,7 +125,12 @@ fn charts<'a>(experiment: &Experiment<'a>) -> Vec<Chart<'a>> {
         let (left, right) = (key(left), key(right));
         left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
     });
-    charts
+    if !experiment.apart {
+        return (0, charts);
+    }
+    let place = |chart: &Chart| VMSTAT.iter().position(|name| *name == chart.name).unwrap_or(VMSTAT.len());
+    charts.sort_by_key(place);
+    (charts.iter().filter(|chart| place(chart) < VMSTAT.len()).count(), charts)
 }
 
 /// What is known of a channel: of several comparisons the one in which it changed most clearly.

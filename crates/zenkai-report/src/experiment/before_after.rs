@@ -1,0 +1,255 @@
+//! Two recordings that were not interleaved, before an upgrade and after it, as one report: information, and the way to
+//! proof.
+
+use serde_json::{Value, json};
+use zenkai_diagnose::difference::{self, Changeable};
+use zenkai_facts::Facts;
+use zenkai_measure::experiment::Comparison;
+use zenkai_measure::statistics::verdict::{Change, Look};
+
+use super::text::{arms_table, explained, secondary};
+use super::words::{self, interval, p_value, signed};
+use super::{Experiment, OfArm};
+use crate::{Block, Detail, Mark};
+
+/// Two recordings side by side.
+#[derive(Debug, Clone, Copy)]
+pub struct BeforeAfter<'a> {
+    /// Both as the arms "before" and "after" of one experiment; its `apart` is set.
+    pub experiment: Experiment<'a>,
+    /// What the user calls the two.
+    pub names: [&'a str; 2],
+    /// When each was laid down, in seconds since 1970.
+    pub laid_down: [u64; 2],
+    /// What differs between the machine's two states, where both recordings hold a capture.
+    pub states: Option<States<'a>>,
+}
+
+/// The two states of the machine.
+#[derive(Debug, Clone, Copy)]
+pub struct States<'a> {
+    /// What each was.
+    pub facts: [&'a Facts; 2],
+    /// What differs.
+    pub comparison: &'a difference::Comparison,
+    /// How many of the differences can be toggled now.
+    pub carried: usize,
+}
+
+/// What the page and the text say in the same words.
+pub(super) struct Said {
+    /// What the numbers show, one sentence.
+    pub(super) shows: String,
+    /// What they cannot show.
+    pub(super) cannot: [&'static str; 3],
+    /// How to find out, sentence and command.
+    pub(super) next: Vec<(String, Option<String>)>,
+}
+
+impl BeforeAfter<'_> {
+    fn look(&self) -> Option<&Look> {
+        self.experiment.comparisons.first()?.judgement.looks.last()
+    }
+
+    /// Runs of each side that count.
+    fn runs(&self) -> [usize; 2] {
+        [0, 1].map(|arm| self.experiment.of_arm(arm).trials)
+    }
+
+    /// Effect, interval and p-value in numbers.
+    pub(super) fn reading(&self) -> Option<String> {
+        let (look, [before, after]) = (self.look()?, self.runs());
+        let change = look.change?;
+        let limits = match (change.low, change.high) {
+            (None, None) => "too few runs for an interval".to_owned(),
+            _ => format!("95 % interval {} %", interval(change.low, change.high)),
+        };
+        Some(format!(
+            "After against before, {} changes by {} ({limits}, p = {}, as if each run stood alone), from {before} and \
+             {after} runs.",
+            self.experiment.plan.metric.name,
+            signed(change.percent),
+            p_value(look.p),
+        ))
+    }
+
+    /// The same program, the same machine, two times: what that can show and what not.
+    pub(super) fn said(&self) -> Said {
+        let shows = match self.look() {
+            Some(look) if look.p <= 0.05 => {
+                "The two recordings are further apart than the runs within each are: after is not like before."
+            }
+            Some(Look { change: Some(Change { low: Some(_), high: Some(_), .. }), .. }) => {
+                "The two recordings are not further apart than the runs within each are; a difference within the \
+                 interval may still be there."
+            }
+            _ => {
+                "There are too few runs to tell the two recordings from each other: record ten on each side."
+            }
+        };
+        Said {
+            shows: shows.to_owned(),
+            cannot: [
+                "Why. All runs of one recording came before all of the other, so whatever else changed in between is \
+                 in the numbers too: data, neighbours, temperature, what a boot puts where, the command itself and its \
+                 libraries.",
+                "How sure. Runs of one recording resemble each other more than they resemble those of another day, \
+                 so the interval is narrower than the truth. Two recordings of the same state, on two days, show by \
+                 how much.",
+                "Which difference it is. The list below says what differs and what checks think of it.",
+            ],
+            next: self.next(),
+        }
+    }
+
+    fn next(&self) -> Vec<(String, Option<String>)> {
+        let mut next = Vec::new();
+        let workload = &self.experiment.plan.workload;
+        let command = |words: Vec<String>| {
+            let all: Vec<String> = words.into_iter().chain(["--".into()]).chain(workload.clone()).collect();
+            Some(words::shell(&all))
+        };
+        let metric = words::metric_options(self.experiment.plan);
+        let carried = self.states.map_or(0, |states| states.carried);
+        if carried > 0 {
+            let settings = if carried == 1 { "1 setting".to_owned() } else { format!("{carried} settings") };
+            let words = ["zenkai", "bisect", "--from", self.names[0]].map(str::to_owned);
+            next.push((
+                format!(
+                    "Of what differs, {settings} can be changed while the machine runs. Turned back and forth in random \
+                     order, they are put to the proof, on the machine as it is after:"
+                ),
+                command(words.into_iter().chain(metric.clone()).collect()),
+            ));
+        } else if self.states.is_some() {
+            next.push((
+                "Nothing that differs can be changed while the machine runs, so nothing can be tested now."
+                    .to_owned(),
+                None,
+            ));
+        }
+        if let Some(others) = self.not_now() {
+            let again = format!("{}-again", self.names[0].rsplit('/').next().unwrap_or("before"));
+            let runs = self.runs()[0].max(4).to_string();
+            let words = ["zenkai", "record", "--runs", &runs, "--label", &again].map(str::to_owned);
+            next.push((
+                format!(
+                    "{others} cannot be changed while the machine runs. Go back to the state before (boot the old \
+                     kernel, say), record a third time, and see which of the two it is like:"
+                ),
+                command(words.into_iter().chain(metric).collect()),
+            ));
+        }
+        next
+    }
+
+    /// How many differences want a boot, other software or more.
+    fn not_now(&self) -> Option<String> {
+        let differences = &self.states?.comparison.differences;
+        let others = differences.iter().filter(|difference| difference.changeable != Changeable::Now).count();
+        match others {
+            0 => None,
+            1 => Some("1 difference".to_owned()),
+            _ => Some(format!("{others} differences")),
+        }
+    }
+
+    /// One row for each recording: letter, role, name, time, runs, machine.
+    pub(super) fn rows(&self) -> Vec<Vec<String>> {
+        let runs = self.runs();
+        let row = |side: usize| {
+            let machine = self.states.map(|states| crate::facts::headline(states.facts[side]));
+            vec![
+                ["A", "B"][side].to_owned(),
+                self.experiment.arm(side).to_owned(),
+                self.names[side].to_owned(),
+                crate::utc(self.laid_down[side]),
+                format!("{} runs", runs[side]),
+                machine.unwrap_or_default(),
+            ]
+        };
+        vec![row(0), row(1)]
+    }
+}
+
+/// The report as text.
+pub fn before_after(report: &BeforeAfter, detail: Detail) -> Vec<Block> {
+    let experiment = &report.experiment;
+    let sentence = experiment.comparisons.first().map(|found| words::sentence(experiment, found));
+    let verdict = (Mark::Plain, "undecided".to_owned(), sentence.unwrap_or_default());
+    let mut blocks = vec![Block::Verdicts(vec![verdict])];
+    blocks.extend(report.reading().map(Block::Text));
+    blocks.push(Block::Text(String::new()));
+    blocks.push(Block::Table(report.rows()));
+    blocks.push(arms_table(experiment));
+    blocks.extend(experiment.notes.iter().map(|note| Block::Text(format!("Note: {note}."))));
+    let said = report.said();
+    blocks.push(Block::Heading("What this shows, and what it cannot".to_owned()));
+    blocks.push(Block::Item { title: "It shows".to_owned(), lines: vec![said.shows] });
+    let cannot = said.cannot.map(str::to_owned).to_vec();
+    blocks.push(Block::Item { title: "It cannot show".to_owned(), lines: cannot });
+    for explanation in experiment.explanations {
+        explained(experiment, explanation, &mut blocks);
+        if !explanation.metrics.is_empty() {
+            secondary(experiment, explanation, &mut blocks);
+        }
+    }
+    if let Some(states) = report.states {
+        blocks.push(Block::Heading("What differs between the two states of the machine".to_owned()));
+        blocks.extend(crate::difference(states.facts, states.comparison, 0, detail));
+    }
+    if !said.next.is_empty() {
+        blocks.push(Block::Heading("Which difference is it?".to_owned()));
+        for (sentence, command) in said.next {
+            blocks.push(Block::Text(sentence));
+            blocks.extend(command.map(|command| Block::Verbatim(format!("  {command}"))));
+        }
+    }
+    blocks
+}
+
+/// `zenkai.before-after/1`: the verdict is always "undecided", `proof` always false.
+pub fn before_after_json(report: &BeforeAfter) -> serde_json::Result<Value> {
+    let experiment = &report.experiment;
+    let look = report.look();
+    let change = look.and_then(|look| look.change);
+    let said = report.said();
+    let sides: Vec<Value> = (0..2)
+        .map(|side| {
+            let of_arm: OfArm = experiment.of_arm(side);
+            json!({
+                "name": report.names[side],
+                "laid_down_unix_s": report.laid_down[side],
+                "runs": of_arm.trials,
+                "failed": of_arm.failed,
+                "discarded": of_arm.discarded,
+                "median": of_arm.median(),
+                "p95": of_arm.quantile(0.95),
+            })
+        })
+        .collect();
+    let sentence = |found: &Comparison| words::sentence(experiment, found);
+    let differences = report.states.map(|states| crate::difference_json(states.comparison)).transpose()?;
+    Ok(json!({
+        "schema": "zenkai.before-after/1",
+        "zenkai": env!("CARGO_PKG_VERSION"),
+        "verdict": "undecided",
+        "proof": false,
+        "sentence": experiment.comparisons.first().map(sentence),
+        "shows": said.shows,
+        "cannot_show": said.cannot,
+        "effect": change.map(|change| change.percent),
+        "interval": change.map(|change| [change.low, change.high]),
+        "p": look.map(|look| look.p),
+        "metric": experiment.plan.metric,
+        "better": experiment.plan.rule.better,
+        "workload": experiment.plan.workload,
+        "before": sides[0],
+        "after": sides[1],
+        "explanation": serde_json::to_value(experiment.explanations.first())?,
+        "diff": differences,
+        "toggles": report.states.map(|states| states.carried),
+        "next": said.next.iter().filter_map(|(_, command)| command.as_ref()).collect::<Vec<_>>(),
+        "notes": experiment.notes,
+    }))
+}
