@@ -24,7 +24,7 @@ pub use doctor::{Detail, doctor};
 pub use experiment::{
     BeforeAfter, Bin, Confirmed, Experiment, IDLE_ARM, MOST_BINS, States, TimeSeries, analysis, before_after,
     before_after_html, before_after_json, bin_width, confirmed, difference_html, experiment, experiment_html,
-    experiment_json, sentence,
+    experiment_json, recording, recording_json, sentence,
 };
 pub use explain::{check_list, explain};
 pub use facts::facts;

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod analyze;
+mod before_after;
 mod bisect;
 mod capture;
 mod change;
@@ -108,7 +109,7 @@ pub fn run(
         Command::Doctor(args) => doctor::run(&args, out, err),
         Command::Facts(args) => facts::run(&args, out),
         Command::Capture(args) => capture::run(&args, out, err),
-        Command::Diff(args) => diff::run(&args, out),
+        Command::Diff(args) => diff::run(&args, out, err),
         Command::Settings(args) => diff::settings(&args, out, err),
         Command::Explain(args) => explain::run(&args, out),
         Command::Checks(args) => checks::run(&args, out),

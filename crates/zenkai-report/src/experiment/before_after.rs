@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 use zenkai_diagnose::difference::{self, Changeable};
 use zenkai_facts::Facts;
-use zenkai_measure::experiment::Comparison;
+use zenkai_measure::experiment::{Comparison, Plan, Trial};
 use zenkai_measure::statistics::verdict::{Change, Look};
 
-use super::text::{arms_table, explained, secondary};
+use super::Experiment;
+use super::text::{arms_table, explained, failures, secondary};
 use super::words::{self, interval, p_value, signed};
-use super::{Experiment, OfArm};
 use crate::{Block, Detail, Mark};
 
 /// Two recordings side by side.
@@ -172,6 +172,55 @@ impl BeforeAfter<'_> {
     }
 }
 
+impl<'a> Experiment<'a> {
+    /// A recording of one arm, as it is shown when it ends.
+    pub fn recording(dir: &'a str, plan: &'a Plan, trials: &'a [Trial]) -> Self {
+        Self {
+            dir,
+            plan,
+            trials,
+            comparisons: &[],
+            explanations: &[],
+            host: None,
+            same: None,
+            series: &[],
+            confirmed: &[],
+            notes: &[],
+            apart: true,
+        }
+    }
+}
+
+/// A recording of one arm: its numbers.
+pub fn recording(experiment: &Experiment) -> Vec<Block> {
+    let mut blocks = vec![arms_table(experiment)];
+    failures(experiment, &mut blocks);
+    blocks
+}
+
+/// `zenkai.recording/1`: the numbers of one arm.
+pub fn recording_json(experiment: &Experiment) -> Value {
+    let mut value = side_json(experiment, 0);
+    value["schema"] = json!("zenkai.recording/1");
+    value["zenkai"] = json!(env!("CARGO_PKG_VERSION"));
+    value["directory"] = json!(experiment.dir);
+    value["metric"] = json!(experiment.plan.metric);
+    value["better"] = json!(experiment.plan.rule.better);
+    value["workload"] = json!(experiment.plan.workload);
+    value
+}
+
+fn side_json(experiment: &Experiment, arm: usize) -> Value {
+    let of_arm = experiment.of_arm(arm);
+    json!({
+        "runs": of_arm.trials,
+        "failed": of_arm.failed,
+        "discarded": of_arm.discarded,
+        "median": of_arm.median(),
+        "p95": of_arm.quantile(0.95),
+    })
+}
+
 /// The report as text.
 pub fn before_after(report: &BeforeAfter, detail: Detail) -> Vec<Block> {
     let experiment = &report.experiment;
@@ -216,16 +265,10 @@ pub fn before_after_json(report: &BeforeAfter) -> serde_json::Result<Value> {
     let said = report.said();
     let sides: Vec<Value> = (0..2)
         .map(|side| {
-            let of_arm: OfArm = experiment.of_arm(side);
-            json!({
-                "name": report.names[side],
-                "laid_down_unix_s": report.laid_down[side],
-                "runs": of_arm.trials,
-                "failed": of_arm.failed,
-                "discarded": of_arm.discarded,
-                "median": of_arm.median(),
-                "p95": of_arm.quantile(0.95),
-            })
+            let mut value = side_json(experiment, side);
+            value["name"] = json!(report.names[side]);
+            value["laid_down_unix_s"] = json!(report.laid_down[side]);
+            value
         })
         .collect();
     let sentence = |found: &Comparison| words::sentence(experiment, found);

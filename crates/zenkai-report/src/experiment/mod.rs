@@ -13,7 +13,7 @@ use zenkai_measure::experiment::{Comparison, Plan, Status, Trial};
 use zenkai_measure::explain::Explanation;
 use zenkai_measure::statistics::real;
 
-pub use before_after::{BeforeAfter, States, before_after, before_after_json};
+pub use before_after::{BeforeAfter, States, before_after, before_after_json, recording, recording_json};
 pub use confirmed::{Confirmed, confirmed};
 pub use html::{before_after_html, difference_html, experiment_html};
 pub use json::experiment_json;

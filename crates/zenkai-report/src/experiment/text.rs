@@ -259,7 +259,7 @@ fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
     }
 }
 
-fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
+pub(super) fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
     let without: Vec<(usize, &Trial)> =
         (1..).zip(experiment.trials).filter(|(_, trial)| trial.status != Status::Ok).collect();
     let count = without.len();

@@ -12,14 +12,15 @@ use zenkai_diagnose::{
     difference::{Comparison, Profile, Side, compare, profile},
 };
 use zenkai_facts::{Facts, Observed, Reader};
-use zenkai_host::{FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
-use zenkai_report::Detail;
+use zenkai_host::{Capture, FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
+use zenkai_report::{Detail, States};
 
-use super::{CommandError, Exit, host, labels, output};
+use super::{CommandError, Exit, host, labels, output, record::CAPTURE, report};
 
 /// Tell what differs between two machines, or one machine before and after, most suspicious first.
 ///
-/// Each is a capture file, a directory laid out like a machine's root, a label of `zenkai capture --label`, or `now`.
+/// Each is a capture file, a directory laid out like a machine's root, a label of `zenkai capture --label`, a recording of
+/// `zenkai record --runs` (its directory or label), or `now`.
 /// Exit code: 0 nothing differs, 1 something does, 2 usage.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -37,6 +38,9 @@ pub(super) struct Args {
     /// Write JSON (schema zenkai.diff/1)
     #[arg(long)]
     json: bool,
+    /// Write a page (HTML) to this file, replacing it
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["json", "all"])]
+    output: Option<PathBuf>,
 }
 
 /// Write a profile that makes one machine like another one, as far as that can be done while it runs.
@@ -68,22 +72,31 @@ impl Machine {
         let shape = path.metadata();
         let capture = match &shape {
             _ if name == "now" => return Ok(Self::recorded(LiveHost, workload)),
+            // A recording of `zenkai record --runs`.
+            Ok(shape) if shape.is_dir() && path.join(CAPTURE).metadata().is_ok() => {
+                host::load(&path.join(CAPTURE))?
+            }
             Ok(shape) if shape.is_dir() => return Ok(Self::recorded(host::root(&path)?, workload)),
             Err(error) if is_absent(error) => {
-                let kept = labels::path(name);
-                if !labels::is_label(name) || kept.metadata().is_err_and(|error| is_absent(&error)) {
+                let kept = [labels::path(name), labels::recording(name).join(CAPTURE)];
+                let there = kept.iter().find(|kept| !kept.metadata().is_err_and(|error| is_absent(&error)));
+                let Some(kept) = there.filter(|_| labels::is_label(name)) else {
                     return Err(CommandError::usage(anyhow!("{name} is no file, no directory and no label"))
                         .hint("`zenkai capture --list` shows the labels; `now` is this machine"));
-                }
-                host::load(&kept)?
+                };
+                host::load(kept)?
             }
             _ => host::load(&path)?,
         };
+        Ok(Self::of_capture(capture, workload))
+    }
+
+    fn of_capture(capture: Capture, workload: Option<Workload>) -> Self {
         // A capture may hold more than this version asks for.
         let sysctls = sysctls(capture.read_paths());
         let host = FakeHost::from_capture(capture);
         let facts = zenkai_facts::observe(&host);
-        Ok(Self::judged(Box::new(host), facts, sysctls, workload))
+        Self::judged(Box::new(host), facts, sysctls, workload)
     }
 
     /// A machine that answers whatever it is asked: what zenkai asks of it is remembered.
@@ -140,20 +153,47 @@ fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, Com
     Ok(compare(&side(0), &side(1))?)
 }
 
-pub(super) fn run(args: &Args, out: &mut dyn Write) -> Result<Exit, CommandError> {
+/// Two machines, or two states of one, and what differs.
+pub(super) struct TwoMachines {
+    a: Machine,
+    b: Machine,
+    comparison: Comparison,
+    carried: usize,
+}
+
+impl TwoMachines {
+    fn of(names: [&str; 2], a: Machine, b: Machine) -> Result<Self, CommandError> {
+        let comparison = compared(names, [&a, &b])?;
+        let carried = profile(&*a.host, &*b.host, &comparison, false).carried;
+        Ok(Self { a, b, comparison, carried })
+    }
+
+    /// Two captures.
+    pub(super) fn of_captures(names: [&str; 2], [a, b]: [Capture; 2]) -> Result<Self, CommandError> {
+        Self::of(names, Machine::of_capture(a, None), Machine::of_capture(b, None))
+    }
+
+    /// For a report.
+    pub(super) fn states(&self) -> States<'_> {
+        States { facts: [&self.a.facts, &self.b.facts], comparison: &self.comparison, carried: self.carried }
+    }
+}
+
+pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     let (a, b) = (Machine::open(&args.a, args.workload)?, Machine::open(&args.b, args.workload)?);
-    let comparison = compared([&args.a, &args.b], [&a, &b])?;
-    if args.json {
-        output::write_json(out, &zenkai_report::difference_json(&comparison)?)?;
+    let both = TwoMachines::of([&args.a, &args.b], a, b)?;
+    let exit = if both.comparison.differences.is_empty() { Exit::Fine } else { Exit::Findings };
+    let States { facts, comparison, carried } = both.states();
+    if let Some(path) = &args.output {
+        report::save(path, zenkai_report::difference_html(&both.states()).as_bytes())?;
+        writeln!(err, "wrote {}", path.display())?;
+    } else if args.json {
+        output::write_json(out, &zenkai_report::difference_json(comparison)?)?;
     } else {
         let detail = if args.all { Detail::Everything } else { Detail::Findings };
-        let carried = profile(&*a.host, &*b.host, &comparison, false).carried;
-        output::write_blocks(
-            out,
-            &zenkai_report::difference([&a.facts, &b.facts], &comparison, carried, detail),
-        )?;
+        output::write_blocks(out, &zenkai_report::difference(facts, comparison, carried, detail))?;
     }
-    Ok(if comparison.differences.is_empty() { Exit::Fine } else { Exit::Findings })
+    Ok(exit)
 }
 
 /// What of `from` can be set on this machine while it runs, as a profile, and what limits the comparison.

@@ -36,6 +36,13 @@ impl Stored {
     /// Reads plan and trials in `dir` and judges them.
     pub(super) fn open(dir: &Path) -> Result<Self, CommandError> {
         let (plan, trials) = Store::read(dir).map_err(|error| unreadable(dir, error))?;
+        if plan.arms.len() == 1 {
+            let shown = dir.display();
+            return Err(CommandError::usage(anyhow!(
+                "{shown} is one recording: there is nothing to compare it with"
+            ))
+            .hint(format!("zenkai report --before {shown} --after ANOTHER")));
+        }
         let comparisons = analyze(&plan, &trials).map_err(|error| {
             CommandError::usage(anyhow!("{}: {error}", dir.display()))
                 .hint("the files of an experiment belong together: copy the whole directory")
@@ -121,7 +128,8 @@ pub(super) fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     read_plain_file(path, LARGEST)
 }
 
-fn unreadable(dir: &Path, error: StoreError) -> CommandError {
+/// Why a stored experiment could not be read, with what to do.
+pub(super) fn unreadable(dir: &Path, error: StoreError) -> CommandError {
     let absent = |path: &PathBuf| path.file_name().is_some_and(|name| name == "experiment.json");
     match &error {
         StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {

@@ -57,6 +57,19 @@ pub(super) fn path(label: &str) -> PathBuf {
     PathBuf::from(format!("{}/{label}.capture", folder()))
 }
 
+/// Where the recording of this label is, or would be.
+pub(super) fn recording(label: &str) -> PathBuf {
+    PathBuf::from(format!("{}/{label}", state_folder("recordings")))
+}
+
+/// Makes the directory of a recording, for root's eyes only.
+pub(super) fn make_recording(label: &str) -> Result<PathBuf, CommandError> {
+    make_state_folder("recordings")?;
+    let dir = recording(label);
+    DirBuilder::new().mode(0o700).create(&dir).with_context(|| dir.display().to_string())?;
+    Ok(dir)
+}
+
 /// Refuses a label that cannot be used or is taken, and everybody but root.
 pub(super) fn check(label: &str) -> Result<(), CommandError> {
     if !is_label(label) {
@@ -65,14 +78,16 @@ pub(super) fn check(label: &str) -> Result<(), CommandError> {
         )));
     }
     if !is_root() {
-        return Err(CommandError::not_permitted(anyhow!("only root may keep captures in {}", folder()))
-            .hint("`zenkai capture -o FILE` writes to a file of yours"));
+        return Err(CommandError::not_permitted(anyhow!("only root may keep labels in {}", Store::DEFAULT))
+            .hint("`zenkai capture -o FILE` writes to a file of yours, `zenkai record --out DIR` to a directory"));
     }
     // Who types the same label after the upgrade would lose what was there before it.
-    if path(label).symlink_metadata().is_ok() {
-        let shown = path(label);
-        return Err(CommandError::usage(anyhow!("there is a capture called {label} already"))
-            .hint(format!("another name, or remove {} first", shown.display())));
+    // Captures and recordings share their names, since `zenkai diff` takes both.
+    for (what, kept) in [("capture", path(label)), ("recording", recording(label))] {
+        if kept.symlink_metadata().is_ok() {
+            return Err(CommandError::usage(anyhow!("there is a {what} called {label} already"))
+                .hint(format!("another name, or remove {} first", kept.display())));
+        }
     }
     Ok(())
 }
@@ -95,25 +110,28 @@ pub(super) fn keep(label: &str, text: &str) -> Result<String, CommandError> {
 /// `zenkai capture --list`
 #[expect(clippy::disallowed_methods, reason = "our own state directory")]
 pub(super) fn list(out: &mut dyn Write) -> Result<Exit, CommandError> {
-    let entries = match std::fs::read_dir(folder()) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let text = "none; `zenkai capture --label NAME` keeps one".to_owned();
-            output::write_blocks(out, &[Block::Text(text)])?;
-            return Ok(Exit::Fine);
-        }
-        Err(error) => return Err(anyhow::Error::new(error).context(folder()).into()),
-    };
     let mut rows = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(label) = name.strip_suffix(".capture").filter(|label| is_label(label)) else { continue };
-        let size = entry.metadata().map_or(0, |shape| shape.len());
-        rows.push(vec![label.to_owned(), format!("{} kB", size / 1000)]);
+    for (what, folder) in [("capture", folder()), ("recording", state_folder("recordings"))] {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(anyhow::Error::new(error).context(folder).into()),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let label = if what == "capture" { name.strip_suffix(".capture") } else { Some(name.as_str()) };
+            let Some(label) = label.filter(|label| is_label(label)) else { continue };
+            // A recording is a directory, whose own size says nothing.
+            let size = entry.metadata().ok().filter(|_| what == "capture");
+            let size = size.map_or(String::new(), |shape| format!("{} kB", shape.len() / 1000));
+            rows.push(vec![label.to_owned(), what.to_owned(), size]);
+        }
     }
     rows.sort();
-    output::write_blocks(out, &[Block::Table(rows)])?;
+    let none =
+        "none; `zenkai capture --label NAME` and `zenkai record --runs N --label NAME` keep one".to_owned();
+    output::write_blocks(out, &[if rows.is_empty() { Block::Text(none) } else { Block::Table(rows) }])?;
     Ok(Exit::Fine)
 }
 

@@ -1,6 +1,7 @@
 //! `zenkai record`
 
 mod live;
+mod runs;
 mod show;
 
 use std::{
@@ -12,10 +13,12 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow};
+use clap::builder::ArgPredicate;
 use zenkai_host::gauges::{Happened, Interrupt, Process, wait};
 use zenkai_measure::sampler::{Live, Options, Recording, Sampler};
 
 use super::{CommandError, Exit};
+pub(super) use runs::CAPTURE;
 
 /// Record what the machine does: while a command runs, for some time, or until Ctrl-C
 ///
@@ -26,8 +29,8 @@ pub(super) struct Args {
     /// How long: 500ms, 60s, 5m, 1h [default: until the command ends, or Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = super::time::duration)]
     time: Option<Duration>,
-    /// From one sample to the next: 10ms to 1s
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = super::time::duration)]
+    /// From one sample to the next: 10ms to 1s [with --runs: 250ms]
+    #[arg(long, value_name = "TIME", default_value = "1s", default_value_if("runs", ArgPredicate::IsPresent, "250ms"), value_parser = super::time::duration)]
     interval: Duration,
     /// Write the recording to this file, which must not exist yet
     #[arg(short, long, value_name = "FILE")]
@@ -47,6 +50,8 @@ pub(super) struct Args {
     /// Show a recording that was made before
     #[arg(long, value_name = "FILE", conflicts_with_all = ["time", "output", "live", "cgroup", "pid", "cpu", "command"])]
     show: Option<PathBuf>,
+    #[command(flatten)]
+    several: runs::Several,
     /// Show channels that stayed at zero too
     #[arg(long)]
     all: bool,
@@ -65,6 +70,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     }
     if !Options::INTERVALS.contains(&args.interval) {
         return Err(CommandError::usage(anyhow!("--interval must be 10ms to 1s")));
+    }
+    if let Some(runs) = args.several.runs {
+        return args.several.carry_out(runs, &args.command, args.interval, args.json, out, err);
     }
     let interrupt = Interrupt::watch()?;
     let mut file = args.output.as_deref().map(create).transpose()?;

@@ -27,12 +27,18 @@ pub(super) struct Recordings {
 impl Recordings {
     /// Reads the recordings that `trials` name below `dir`.
     pub(super) fn read(dir: &Path, plan: &Plan, trials: &[Trial]) -> Self {
+        Self::of_arm(dir, plan, trials, None)
+    }
+
+    /// The same for the trials of one arm only. The bins are as wide as all trials need.
+    pub(super) fn of_arm(dir: &Path, plan: &Plan, trials: &[Trial], arm: Option<usize>) -> Self {
         let mut found = Self::default();
         let longest =
             trials.iter().map(|trial| trial.elapsed_s).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let width_s = bin_width(longest, plan.sample_s.unwrap_or(0.0));
         let mut missing: BTreeMap<String, String> = BTreeMap::new();
-        for (index, trial) in trials.iter().enumerate() {
+        let asked = |trial: &Trial| arm.is_none_or(|arm| trial.arm == arm);
+        for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| asked(trial)) {
             let Some(name) = &trial.samples else { continue };
             match recording(dir, name) {
                 Ok(recording) => {

@@ -4,7 +4,9 @@ use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::PathBu
 
 use anyhow::anyhow;
 
-use super::{CommandError, Exit, experiment::Stored, output};
+use zenkai_report::Detail;
+
+use super::{CommandError, Exit, before_after, experiment::Stored, output};
 
 /// How a report is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -26,7 +28,18 @@ pub(super) enum Format {
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The experiment's directory
-    dir: PathBuf,
+    #[arg(required_unless_present = "before")]
+    dir: Option<PathBuf>,
+    /// Instead: two recordings of `zenkai record --runs` that were not interleaved, each a directory or a label. There is
+    /// no verdict on them, but what they show, what differs, and how to find out which difference it is
+    #[arg(long, value_name = "A", requires = "after", conflicts_with = "dir")]
+    before: Option<String>,
+    /// The recording after
+    #[arg(long, value_name = "B", requires = "before")]
+    after: Option<String>,
+    /// With --before: everything that differs
+    #[arg(long, requires = "before")]
+    all: bool,
     /// Write the report to this file, replacing it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -36,19 +49,18 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
-    let stored = Stored::open(&args.dir)?.with_everything(&args.dir)?;
     let Some(path) = &args.output else {
-        write(args.format.unwrap_or(Format::Text), &stored, out)?;
+        write(args, args.format.unwrap_or(Format::Text), out)?;
         return Ok(Exit::Fine);
     };
     let mut page = Vec::new();
-    write(args.format.unwrap_or_else(|| by_ending(path)), &stored, &mut page)?;
+    write(args, args.format.unwrap_or_else(|| by_ending(path)), &mut page)?;
     save(path, &page)?;
     writeln!(err, "wrote {}", path.display())?;
     Ok(Exit::Fine)
 }
 
-fn by_ending(path: &std::path::Path) -> Format {
+pub(super) fn by_ending(path: &std::path::Path) -> Format {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("html" | "htm") => Format::Html,
         Some("json") => Format::Json,
@@ -74,7 +86,13 @@ fn put(how: &OpenOptions, path: &std::path::Path, bytes: &[u8]) -> Result<(), Co
         .map_err(|error| CommandError::usage(anyhow!("cannot write {}: {error}", path.display())))
 }
 
-fn write(format: Format, stored: &Stored, out: &mut dyn Write) -> Result<(), CommandError> {
+fn write(args: &Args, format: Format, out: &mut dyn Write) -> Result<(), CommandError> {
+    if let (Some(before), Some(after)) = (&args.before, &args.after) {
+        let detail = if args.all { Detail::Everything } else { Detail::Findings };
+        return before_after::write(before, after, format, detail, out);
+    }
+    let dir = args.dir.as_deref().ok_or_else(|| CommandError::usage(anyhow!("which experiment?")))?;
+    let stored = Stored::open(dir)?.with_everything(dir)?;
     let experiment = stored.shown();
     match format {
         Format::Html => out.write_all(zenkai_report::experiment_html(&experiment).as_bytes())?,

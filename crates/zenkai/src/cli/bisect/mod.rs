@@ -126,7 +126,7 @@ fn lay_down(
     };
     let mut arms = vec![arm(&sides, &[])];
     let choice = compare::choice(args.measuring.metric.as_deref(), &arms)?;
-    let (metric, better) = compare::metric(&choice, arms.first(), &args.measuring)?;
+    let (metric, better) = compare::metric(&choice, arms.first(), args.measuring.better)?;
     arms.extend((0..sides.toggles.len()).map(|toggle| arm(&sides, &[toggle])));
     let mut stage = LiveStage::new(Some(session), arms, choice, interrupt);
     let refused: Vec<Option<String>> =

@@ -158,6 +158,11 @@ fn shown(wish: &Wish) -> String {
 }
 
 impl ArmSpec {
+    /// The machine as it is.
+    pub(in crate::cli) fn now() -> Self {
+        Self { parts: Vec::new(), words: vec!["now".to_owned()] }
+    }
+
     /// This arm without some of its settings, each left as `values` says, or untouched where it says nothing.
     pub(super) fn without(&self, settings: &[(String, Option<String>)]) -> Result<Self, CommandError> {
         let [word] = self.words.as_slice() else {

@@ -27,7 +27,7 @@ use zenkai_measure::{
 use super::{CommandError, Exit, change, experiment::Stored, guard::Guard, output, report};
 pub(super) use arm::ArmSpec;
 use confirm::Confirmation;
-pub(super) use options::{Args, Measuring, directory};
+pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
 pub(super) use progress::{Teller, visible};
 pub(super) use stage::{LiveArm, LiveStage};
 pub(super) use trust::dir_with as trusted_dir;
@@ -257,7 +257,7 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
         return Ok(plan);
     }
     let measuring = &args.measuring;
-    let (metric, better) = metric(&stage.choice, stage.arms.first(), measuring)?;
+    let (metric, better) = metric(&stage.choice, stage.arms.first(), measuring.better)?;
     let (seed, most) = (measuring.seed(), measuring.pairs());
     let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, seed, most);
     args.adjust(&mut plan, stage.session.is_some());
@@ -268,11 +268,11 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
 pub(super) fn metric(
     choice: &Choice,
     arm: Option<&LiveArm>,
-    measuring: &Measuring,
+    better: Option<options::Better>,
 ) -> Result<(Metric, Better), CommandError> {
     let name = choice.name();
     let known = arm.and_then(|arm| arm.workload.describe(&name));
-    let better = match (measuring.better, known.and_then(|(_, better)| better)) {
+    let better = match (better, known.and_then(|(_, better)| better)) {
         (Some(asked), _) => asked.into(),
         (None, Some(better)) => better,
         (None, None) => {

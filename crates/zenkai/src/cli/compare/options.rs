@@ -195,7 +195,7 @@ pub(in crate::cli) fn directory(
 }
 
 #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the plan's record")]
-fn now_unix_s() -> u64 {
+pub(in crate::cli) fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
