@@ -4,6 +4,7 @@ use std::{io::Write, path::Path};
 
 use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
+use zenkai_host::{Host, LiveHost};
 use zenkai_measure::{bisect::Settings, experiment::Plan};
 
 use super::toggles::Sides;
@@ -23,12 +24,42 @@ pub(super) struct Laid {
     pairs: usize,
     /// How long a run took, in seconds.
     pub(super) run_s: f64,
+    /// What the machine was booted with: name and what it showed.
+    #[serde(default)]
+    system: Vec<(String, String)>,
+}
+
+/// What is not toggled, and would make later runs another machine's.
+const SYSTEM: [(&str, &str); 3] = [
+    ("kernel", "/proc/sys/kernel/osrelease"),
+    ("kernel arguments", "/proc/cmdline"),
+    ("CPUs online", "/sys/devices/system/cpu/online"),
+];
+
+fn system(host: &dyn Host) -> Vec<(String, String)> {
+    let shown = |(name, path): (&str, &str)| {
+        let text = host.read(path).ok()?;
+        Some((name.to_owned(), String::from_utf8_lossy(&text).trim().to_owned()))
+    };
+    SYSTEM.into_iter().filter_map(shown).collect()
 }
 
 impl Laid {
     pub(super) fn new(sides: Sides, plan: Plan, run_s: f64) -> Self {
         let pairs = plan.rule.looks.last().copied().unwrap_or_default();
-        Self { schema: SCHEMA.to_owned(), sides, plan, pairs, run_s }
+        let system = system(&LiveHost);
+        Self { schema: SCHEMA.to_owned(), sides, plan, pairs, run_s, system }
+    }
+
+    /// What of the machine is not as it was when the search was laid down, for the user.
+    pub(super) fn changed(&self, host: &dyn Host) -> Vec<String> {
+        let now = system(host);
+        let shown = |name: &str| now.iter().find(|(other, _)| other == name).map(|(_, shown)| shown.as_str());
+        let moved = |(name, then): &(String, String)| match shown(name) {
+            Some(now) if now == then => None,
+            now => Some(format!("{name}: {then} then, {} now", now.unwrap_or("unknown"))),
+        };
+        self.system.iter().filter_map(moved).chain(self.sides.changed(host)).collect()
     }
 
     pub(super) fn settings(&self) -> Settings {

@@ -30,6 +30,9 @@ use laid::Laid;
 use oracle::LiveOracle;
 use toggles::Sides;
 
+/// The file that makes a directory one of a search.
+pub(super) const FILE: &str = laid::FILE;
+
 /// Find which of the differences to another machine, or between two profiles, make this one slower
 ///
 /// What can be changed while the machine runs is set as on the other machine: all of it first, to see whether there is a
@@ -187,6 +190,7 @@ fn search(
 ) -> Result<Exit, CommandError> {
     let settings: Settings = laid.settings();
     let mut oracle = LiveOracle::new(laid, dir, session, interrupt, until, err);
+    oracle.resumed = args.resume.is_some();
     let (outcome, stop) = bisect(&settings, &mut oracle);
     if let Some(why) = oracle.not_restored {
         writeln!(err, "zenkai: {why}")?;

@@ -1,11 +1,11 @@
 //! Experiments on this machine, each in a directory of its own.
 
-use std::{io::Write, path::Path, time::Instant};
+use std::{fmt::Write as _, io::Write, path::Path, time::Instant};
 
-use zenkai_host::gauges::Interrupt;
+use zenkai_host::{LiveHost, gauges::Interrupt};
 use zenkai_measure::{
     bisect::{Answer, Ask, Event, Oracle, Purpose, Set, Stop},
-    experiment::{Arm, Finish, Plan, Store, carry_out},
+    experiment::{Arm, Comparison, Finish, Plan, Store, analyze, carry_out},
     workload,
 };
 use zenkai_tune::transaction::Session;
@@ -13,7 +13,7 @@ use zenkai_tune::transaction::Session;
 use super::{laid::Laid, text};
 use crate::cli::{
     CommandError,
-    compare::{self, ArmSpec, LiveArm, LiveStage, Teller},
+    compare::{self, ArmSpec, LiveArm, LiveStage, Teller, visible},
 };
 
 pub(super) struct LiveOracle<'a> {
@@ -23,8 +23,19 @@ pub(super) struct LiveOracle<'a> {
     interrupt: &'a Interrupt,
     until: Instant,
     err: &'a mut dyn Write,
+    /// Whether the machine must be as it was when the search was laid down, before anything is measured.
+    pub(super) resumed: bool,
     /// What could not be put back.
     pub(super) not_restored: Option<String>,
+}
+
+/// Changes that are named.
+const NAMED: usize = 6;
+
+/// Whether nothing is left to run.
+fn is_over(store: &Store) -> bool {
+    let finished = |comparison: &Comparison| comparison.judgement.finished;
+    analyze(&store.plan, &store.trials).is_ok_and(|comparisons| comparisons.iter().all(finished))
 }
 
 fn failed(error: &CommandError) -> Stop {
@@ -40,7 +51,7 @@ impl<'a> LiveOracle<'a> {
         until: Instant,
         err: &'a mut dyn Write,
     ) -> Self {
-        Self { laid, dir, session, interrupt, until, err, not_restored: None }
+        Self { laid, dir, session, interrupt, until, err, resumed: false, not_restored: None }
     }
 
     fn stage(&self, ask: &Ask) -> Result<LiveStage<'a>, CommandError> {
@@ -76,6 +87,25 @@ impl<'a> LiveOracle<'a> {
         Ok(plan)
     }
 
+    /// Runs of today beside runs of yesterday say something only if the machine is the same.
+    fn check(&mut self) -> Result<(), Stop> {
+        if !std::mem::take(&mut self.resumed) {
+            return Ok(());
+        }
+        let changed = self.laid.changed(&LiveHost);
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let mut named = changed.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+        if changed.len() > NAMED {
+            let _ = write!(named, "; and {} more", changed.len() - NAMED);
+        }
+        Err(Stop::Failed(visible(&format!(
+            "this machine is not as it was when the search began, so new runs would not fit the old ones: {named}. \
+             Set that back and go on, or begin a new search"
+        ))))
+    }
+
     /// The experiment as it was begun before, or a new one.
     fn store(&self, ask: &Ask, stage: &mut LiveStage, dir: &Path) -> Result<Store, CommandError> {
         if dir.join("experiment.json").try_exists()? {
@@ -104,6 +134,9 @@ impl Oracle for LiveOracle<'_> {
                 return Err(failed(&error));
             }
         };
+        if !is_over(&store) {
+            self.check()?;
+        }
         stage.ready(&store.plan, &store.trials, &dir);
         let mut teller = Teller::new(store.plan.clone(), store.trials.len(), &mut *self.err);
         teller.keep(&format!("{}. {}", ask.number, text::question(ask, &self.laid.sides)));

@@ -1,11 +1,14 @@
 //! What can be toggled: the differences between two sides, those that only make sense together as one.
 
-use std::{collections::BTreeMap, io::Write};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+};
 
 use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
 use zenkai_diagnose::difference::bears_on_security;
-use zenkai_host::{Knob, LiveHost};
+use zenkai_host::{Host, Knob, LiveHost};
 use zenkai_measure::bisect::Set;
 use zenkai_tune::{Plan, State, Step, Want, When, Wish, profile::Library, same, transaction::Store};
 
@@ -66,7 +69,7 @@ impl Sides {
             writeln!(err, "zenkai: {note}")?;
         }
         let wishes = if profile.carried == 0 { Vec::new() } else { wishes_of(&profile.text)? };
-        let mut sides = Self::new(from.to_owned(), "now".to_owned(), wishes, Vec::new(), allow_insecure);
+        let mut sides = Self::new(&LiveHost, [from, "now"], wishes, Vec::new(), allow_insecure);
         sides.left.extend(profile.left);
         Ok(sides)
     }
@@ -80,16 +83,21 @@ impl Sides {
             let names: Vec<String> = names.split(',').map(str::to_owned).collect();
             Ok(change::trusted_wishes(&names, change::held()?)?.1)
         };
-        let mut sides =
-            Self::new(good.to_owned(), bad.to_owned(), wishes(good)?, wishes(bad)?, allow_insecure);
+        let mut sides = Self::new(&LiveHost, [good, bad], wishes(good)?, wishes(bad)?, allow_insecure);
         sides.are_profiles = true;
         Ok(sides)
     }
 
-    fn new(a: String, b: String, of_a: Vec<Wish>, of_b: Vec<Wish>, allow_insecure: bool) -> Self {
+    fn new(
+        host: &dyn Host,
+        [a, b]: [&str; 2],
+        of_a: Vec<Wish>,
+        of_b: Vec<Wish>,
+        allow_insecure: bool,
+    ) -> Self {
         let (mut common, mut left) = (Vec::new(), Vec::new());
         let mut groups: BTreeMap<String, Vec<Pair>> = BTreeMap::new();
-        for pair in pairs(of_a, of_b, &mut left) {
+        for pair in pairs(host, of_a, of_b, &mut left) {
             if let Some(wish) = pair.common() {
                 common.push(wish.clone());
             } else if !allow_insecure && pair.bears_on_security() {
@@ -99,7 +107,7 @@ impl Sides {
             }
         }
         let toggles = groups.into_values().map(toggle).collect();
-        Self { a, b, are_profiles: false, toggles, common, left }
+        Self { a: a.to_owned(), b: b.to_owned(), are_profiles: false, toggles, common, left }
     }
 
     /// The wishes of the arm in which these toggles are as in A and all others as in B.
@@ -107,6 +115,24 @@ impl Sides {
         let each = self.toggles.iter().enumerate();
         let toggled = each.flat_map(|(nth, toggle)| if on.contains(&nth) { &toggle.on } else { &toggle.off });
         self.common.iter().chain(toggled).cloned().collect()
+    }
+
+    /// What is not as it was when this was laid down: each with what it was, and what it is.
+    pub(super) fn changed(&self, host: &dyn Host) -> Vec<String> {
+        // Several values may stand in another order.
+        let parts = |text: &str| text.split(", ").map(str::to_owned).collect::<BTreeSet<_>>();
+        let told = |then: &Toggle| {
+            let mut left = Vec::new();
+            let found = pairs(host, then.on.clone(), then.off.clone(), &mut left);
+            if let Some((what, why)) = left.first() {
+                return Some(format!("{what}: {why}"));
+            }
+            let now = toggle(found);
+            let sides = [("", &then.from, &now.from), (" as in A", &then.to, &now.to)];
+            let moved = sides.iter().find(|(_, then, now)| parts(then) != parts(now));
+            moved.map(|(side, before, after)| format!("{}{side}: {before} then, {after} now", then.name))
+        };
+        self.toggles.iter().filter_map(told).collect()
     }
 
     /// Leaves out the toggles for which there is a reason.
@@ -179,11 +205,11 @@ struct Pair {
 }
 
 /// What each side wants, by what it is for. What only reads, waits for a reboot or needs a living process is left out.
-fn pairs(of_a: Vec<Wish>, of_b: Vec<Wish>, left: &mut Vec<(String, String)>) -> Vec<Pair> {
+fn pairs(host: &dyn Host, of_a: Vec<Wish>, of_b: Vec<Wish>, left: &mut Vec<(String, String)>) -> Vec<Pair> {
     let mut pairs: BTreeMap<String, Pair> = BTreeMap::new();
     let mut order = Vec::new();
     for (wishes, is_a) in [(of_a, true), (of_b, false)] {
-        for step in Plan::new(&LiveHost, wishes).steps {
+        for step in Plan::new(host, wishes).steps {
             let reason = match (&step.state, &step.wish.want) {
                 (State::Cannot { why, .. }, _) => Some(why.as_str()),
                 (State::Hold, _) => Some("only a living process can hold it"),
@@ -387,3 +413,6 @@ fn ranges(numbers: &Set) -> String {
     };
     runs.iter().map(text).collect::<Vec<_>>().join(",")
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,6 +144,9 @@ impl Asked {
         let dir = trust::dir(dir)?;
         let store = Store::open(&dir)?;
         let plan = &store.plan;
+        if plan.arms.iter().any(|arm| arm.parts.is_empty()) {
+            return Err(of_a_search(&dir));
+        }
         let specs: Vec<ArmSpec> =
             plan.arms.iter().map(|arm| arm::one(&arm.parts)).collect::<Result<_, _>>()?;
         let metric = plan.metric.pattern.clone().unwrap_or_else(|| plan.metric.name.clone());
@@ -163,6 +166,15 @@ impl Asked {
         };
         self.specs.iter().map(with_workload).collect()
     }
+}
+
+/// Experiments of `zenkai bisect` have arms that no words say.
+fn of_a_search(dir: &Path) -> CommandError {
+    let above = dir.parent().filter(|above| above.join(super::bisect::FILE).symlink_metadata().is_ok());
+    let whole = above.map_or_else(|| "DIR".to_owned(), |above| above.display().to_string());
+    CommandError::usage(anyhow!("{} is one experiment of a search, which goes on as a whole", dir.display()))
+        .hint(format!("zenkai bisect --resume {whole}"))
+        .hint(format!("zenkai report {} shows it", dir.display()))
 }
 
 /// The number that is compared: the one asked for, or the tool's own.
