@@ -163,15 +163,25 @@ pub fn profile(a: &dyn Host, b: &dyn Host, comparison: &Comparison, allow_insecu
     for difference in all {
         draft.difference(a, b, difference);
     }
-    draft.one_form();
+    draft.one_form(a);
     Profile { text: draft.text(comparison), carried: draft.carried, left: draft.left }
 }
 
 impl Draft {
     /// Of two forms of one limit the one that is not in force shows 0; setting it would zero the other.
-    fn one_form(&mut self) {
+    fn one_form(&mut self, a: &dyn Host) {
         for (one, other) in FORMS.iter().flat_map(|(one, other)| [(*one, *other), (*other, *one)]) {
-            if self.sysctl.contains_key(other) && self.sysctl.get(one).is_some_and(|shown| shown == "0") {
+            if self.sysctl.get(one).is_none_or(|shown| shown != "0") {
+                continue;
+            }
+            let shown = plain(a, &format!("/proc/sys/{}", other.replace('.', "/")));
+            if shown.is_err() {
+                let why = format!("it shows 0, and whether {other} is in force is not known");
+                self.left.push((one.to_owned(), why));
+            }
+            // Both can be 0: then nothing at all is allowed, by either.
+            let in_force = shown.map_or(true, |shown| shown != "0" || self.sysctl.contains_key(other));
+            if in_force {
                 self.sysctl.remove(one);
                 self.carried -= 1;
             }

@@ -30,6 +30,13 @@ pub(super) fn parse(text: &str) -> Result<Capture, CaptureError> {
         }
         _ => return Err(fail(0, "this is no capture: the first line must be `zenkai-capture 1`")),
     }
+    // What we write ends with a line break. Without one a value may have lost digits, and nothing else would tell.
+    if !text.ends_with('\n') {
+        return Err(fail(
+            text.lines().count().saturating_sub(1),
+            "the file ends within this line: it was cut short",
+        ));
+    }
     let mut capture = Capture::default();
     while let Some((number, line)) = lines.next() {
         if line.is_empty() {

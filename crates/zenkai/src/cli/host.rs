@@ -84,15 +84,16 @@ const LARGEST_CAPTURE: u64 = 256 << 20;
 
 pub(super) fn load(path: &Path) -> Result<Capture, CommandError> {
     let shown = path.display();
+    let again = "make the capture again with `zenkai capture -o FILE`";
     let bytes = read_plain_file(path, LARGEST_CAPTURE)
         .map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
+    if bytes.is_empty() {
+        return Err(CommandError::usage(anyhow!("{shown}: line 1: the file is empty")).hint(again));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let good = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let line = 1 + good.matches('\n').count();
-        CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture"))
+        CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture")).hint(again)
     })?;
-    Capture::parse(&text).map_err(|error| {
-        CommandError::usage(anyhow!("{shown}: {error}"))
-            .hint("make the capture again with `zenkai capture -o FILE`")
-    })
+    Capture::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")).hint(again))
 }

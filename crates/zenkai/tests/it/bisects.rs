@@ -84,6 +84,110 @@ fn a_planted_setting_is_found_among_ten_harmless_ones() {
     assert!(changed.is_empty(), "{changed:?}");
 }
 
+/// A number that never changes, so that each answer is known after the fewest pairs.
+const CONSTANT: &str = "sleep 0.2; echo faults 5";
+
+/// What the machine would be if one setting were another.
+fn capture_with_other_swappiness(dir: &Path) -> (String, u64) {
+    let path = "/proc/sys/vm/swappiness";
+    let here: u64 = fs::read_to_string(path).unwrap().trim().parse().unwrap();
+    let other = if here == 1 { 2 } else { here - 1 };
+    let capture = dir.join("other.capture").to_str().unwrap().to_owned();
+    assert!(zenkai(&["capture", "-o", &capture]).status().unwrap().success());
+    let text = fs::read_to_string(&capture).unwrap();
+    let record = |value: u64| format!("read {path} = {value}\n");
+    assert!(text.contains(&record(here)), "the capture holds no swappiness");
+    fs::write(&capture, text.replace(&record(here), &record(other))).unwrap();
+    (capture, here)
+}
+
+fn constant(arguments: &[&str]) -> Output {
+    let quick = ["--metric", "faults ([0-9]+)", "--better", "lower", "--pairs", "6", "--settle", "0s..0s"];
+    let mut command = zenkai(&["bisect", "--no-sample", "--seed", "7"]);
+    let output = command.args(quick).args(arguments).args(["--", "sh", "-c", CONSTANT]).output().unwrap();
+    eprintln!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+    output
+}
+
+#[test]
+#[ignore = "changes this machine for seconds; `cargo xtask test` runs it"]
+fn a_search_goes_on_only_on_the_same_machine() {
+    if !inside("bisects::a_search_goes_on_only_on_the_same_machine") {
+        return;
+    }
+    let _at_the_end = PutBack(Watched::look());
+    let scratch = tempfile::tempdir().unwrap();
+    let (capture, here) = capture_with_other_swappiness(scratch.path());
+    let swappiness = |value: u64| fs::write("/proc/sys/vm/swappiness", value.to_string()).unwrap();
+    let out = scratch.path().join("out");
+    let dir = out.to_str().unwrap();
+
+    let output = constant(&["--from", &capture, "--out", dir, "--budget", "1s", "--json"]);
+    assert!(output.status.success());
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&found["stopped"], &found["toggles"][0]["name"]),
+        (&"the budget is used up".into(), &"vm.swappiness".into())
+    );
+    let first = format!("{dir}/01");
+    let alone = zenkai(&["compare", "--resume", &first]).output().unwrap();
+    let said = String::from_utf8_lossy(&alone.stderr).into_owned();
+    assert_eq!(alone.status.code(), Some(2), "{said}");
+    assert!(said.contains("one experiment of a search") && said.contains("zenkai bisect --resume"), "{said}");
+
+    swappiness(here + 7);
+    let refused = zenkai(&["bisect", "--resume", dir]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("vm.swappiness: {here} then, {} now", here + 7)), "{said}");
+
+    swappiness(here);
+    let output = zenkai(&["bisect", "--resume", dir, "--json"]).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&found["outcome"]["end"], &found["stopped"]),
+        (&"no-difference".into(), &serde_json::Value::Null)
+    );
+    // What has been measured answers on any machine.
+    swappiness(here + 7);
+    let again = zenkai(&["bisect", "--resume", dir, "--json"]).output().unwrap();
+    assert_eq!(again.stdout, output.stdout);
+}
+
+#[test]
+#[ignore = "changes this machine for seconds; `cargo xtask test` runs it"]
+fn a_workload_that_never_differs_or_cannot_run_is_said() {
+    if !inside("bisects::a_workload_that_never_differs_or_cannot_run_is_said") {
+        return;
+    }
+    let _at_the_end = PutBack(Watched::look());
+    let scratch = tempfile::tempdir().unwrap();
+    let (capture, _) = capture_with_other_swappiness(scratch.path());
+    let out = scratch.path().join("out");
+    let output = constant(&["--from", &capture, "--out", out.to_str().unwrap()]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("no difference to explain") && !told.contains("to blame"), "{told}");
+    for (command, said) in [
+        (&["/no/such/command"][..], "/no/such/command"),
+        (&["sh", "-c", "echo broken >&2; exit 3"], "the workload fails: exit code 3: broken"),
+    ] {
+        let mut bisect = zenkai(&["bisect", "--from", &capture, "--no-sample", "--"]);
+        let output = bisect.args(command).current_dir(scratch.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
+    let number =
+        zenkai(&["bisect", "--from", &capture, "--no-sample", "--metric", "x ([0-9]+)", "--better", "lower"])
+            .args(["--", "true"])
+            .current_dir(scratch.path())
+            .output()
+            .unwrap();
+    assert_eq!(number.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&number.stderr).contains("the workload fails"));
+}
+
 #[test]
 #[ignore = "asks for root; `cargo xtask test` runs it"]
 fn what_cannot_be_searched_is_said() {
@@ -99,8 +203,20 @@ fn what_cannot_be_searched_is_said() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("can be toggled here"));
     let text = fs::read(&cut).unwrap();
     fs::write(&cut, &text[..text.len() / 2]).unwrap();
+    let other = |name: &str, content: &[u8]| {
+        let path = scratch.path().join(name);
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (newer, noise) = (other("newer", b"zenkai-capture 2\n"), other("noise", b"\x7fELF\x01\xff\xfe\n"));
+    let empty = other("empty", b"");
     for (arguments, told) in [
-        (&["--from", cut.to_str().unwrap()][..], "cut.capture"),
+        (&["--from", cut.to_str().unwrap()][..], "cut.capture: line "),
+        (&["--from", &newer], "newer: line 1: this capture was made by a newer zenkai"),
+        (&["--from", &noise], "noise: line 1: not UTF-8"),
+        (&["--from", &empty], "empty: line 1: the file is empty"),
+        (&["--from", scratch.path().to_str().unwrap()], "holds neither proc, sys nor etc"),
+        (&["--from", "/dev/null"], "no regular file"),
         (&["--from", "no-such-label"], "no file, no directory and no label"),
         (&["--from", "x", "--to", "y"], "cannot be measured from here"),
         (&["profile:balanced", "powersave"], "`powersave` is no profile"),

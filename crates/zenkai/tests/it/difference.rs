@@ -166,6 +166,107 @@ fn bad_input_is_named() {
     }
 }
 
+/// Wherever a file was cut: an error that names the line, or a whole capture of less.
+#[test]
+fn captures_cut_anywhere_never_change_a_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = std::fs::read_to_string(host("plain")).unwrap();
+    let full: BTreeSet<&str> = whole.lines().collect();
+    let settings = whole.find("read /proc/sys/vm/").unwrap();
+    let everywhere = (0..whole.len()).step_by(211);
+    for at in everywhere.chain(settings..settings + 400).chain(whole.len() - 3..whole.len()) {
+        let part = whole.get(..at).unwrap_or_default();
+        match Capture::parse(part) {
+            Err(error) => assert!(error.to_string().starts_with("line "), "{at}: {error}"),
+            Ok(capture) => {
+                assert!(part.ends_with('\n'), "{at}");
+                let text = capture.to_text();
+                let mut settings = text.lines().filter(|line| line.starts_with("read /proc/sys/"));
+                assert!(settings.all(|line| full.contains(line)), "{at}");
+            }
+        }
+    }
+    for (name, text) in [("digit", &whole[..whole.len() - 2]), ("break", whole.trim_end())] {
+        let cut = written(dir.path(), name, text);
+        let Called { exit, err, .. } = zenkai(&["diff", &cut, &host("plain")]);
+        assert_eq!(exit, Exit::Usage);
+        assert!(err.contains(&format!("{name}: line ")) && err.contains("cut short"), "{err}");
+        assert!(err.contains("zenkai capture -o FILE"), "{err}");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_text_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let noise: Vec<u8> = (0..20_000_u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    std::fs::write(path("noise"), noise).unwrap();
+    std::fs::write(path("empty"), "").unwrap();
+    std::fs::write(path("text"), "Dear reader\n").unwrap();
+    let made = std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap();
+    assert!(made.success());
+    for (name, said) in [
+        (path("noise"), "not UTF-8, so this is no capture"),
+        (path("empty"), "line 1: the file is empty"),
+        (path("text"), "line 1: this is no capture"),
+        // Without a writer it would be waited for for ever.
+        (path("pipe"), "not a regular file"),
+        ("/dev/zero".to_owned(), "not a regular file"),
+    ] {
+        for args in
+            [["diff", &name, &host("plain")], ["settings", "--from", &name], ["doctor", "--capture", &name]]
+        {
+            let Called { exit, out, err } = zenkai(&args);
+            assert_eq!((exit, out.as_str()), (Exit::Usage, ""), "{args:?}: {err}");
+            assert!(err.contains(said) && err.contains(&name), "{args:?}: {err}");
+        }
+    }
+    let called = zenkai(&["doctor", "--capture", dir.path().to_str().unwrap()]);
+    assert!(called.exit == Exit::Usage && called.err.contains("Is a directory"), "{}", called.err);
+}
+
+/// The capture of `plain` with these sysctls.
+fn with_sysctls(values: &[(&str, &str)]) -> String {
+    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let line = |line: &str| {
+        let head = line.split_once(" = ").map_or(line, |(head, _)| head);
+        let value = values.iter().find(|(name, _)| head == format!("read /proc/sys/vm/{name}"));
+        value.map_or_else(|| line.to_owned(), |(_, value)| format!("{head} = {value}"))
+    };
+    let text: Vec<String> = text.lines().map(line).collect();
+    text.join("\n") + "\n"
+}
+
+/// The kernel shows 0 for the form of a limit that is not in force, and zeroes one form when the other is written.
+#[test]
+fn of_a_limit_with_two_forms_the_one_in_force_is_carried() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = |bytes: &str, ratio: &str| with_sysctls(&[("dirty_bytes", bytes), ("dirty_ratio", ratio)]);
+    for (a, b, carried) in [
+        (("0", "40"), ("0", "20"), "vm.dirty_ratio=40"),
+        (("268435456", "0"), ("0", "20"), "vm.dirty_bytes=268435456"),
+        (("0", "20"), ("268435456", "0"), "vm.dirty_ratio=20"),
+        (("268435456", "0"), ("134217728", "0"), "vm.dirty_bytes=268435456"),
+    ] {
+        let (from, to) =
+            (written(dir.path(), "a", &limits(a.0, a.1)), written(dir.path(), "b", &limits(b.0, b.1)));
+        let Called { exit, out, err } = zenkai(&["settings", "--from", &from, "--to", &to]);
+        assert_eq!(exit, Exit::Fine, "{err}");
+        let lines: Vec<&str> = out.lines().filter(|line| line.starts_with("vm.")).collect();
+        assert_eq!(lines, [carried], "{a:?} {b:?}");
+        assert!(err.contains("1 setting carried over"), "{err}");
+    }
+    // 0 where the other form was not read could mean either.
+    let text = limits("0", "0").replace("read /proc/sys/vm/dirty_bytes = 0\n", "");
+    let (from, to) = (written(dir.path(), "a", &text), host("plain"));
+    let Called { out, err, .. } = zenkai(&["settings", "--from", &from, "--to", &to]);
+    assert!(!out.contains("vm.dirty"), "{out}");
+    assert!(
+        err.contains("vm.dirty_ratio: it shows 0, and whether vm.dirty_bytes is in force is not known"),
+        "{err}"
+    );
+}
+
 #[test]
 fn another_architecture_is_compared_as_far_as_it_goes() {
     let dir = tempfile::tempdir().unwrap();
