@@ -1,10 +1,12 @@
 //! Running the user's own command and telling what it took: the workload of an experiment.
 //!
 //! Unlike a profile's script ([`crate::Act`]) it is started as a shell would start it: the user's environment, the
-//! user's `PATH`, the user's directory. It has a process group of its own, so that Ctrl-C reaches only us.
+//! user's `PATH`, the user's directory. It has a process group of its own, so that Ctrl-C reaches only us, unless it is
+//! to keep the user's terminal.
 
 mod cgroup;
 mod child;
+mod family;
 mod output;
 
 use std::{
@@ -17,7 +19,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
-    process::{Signal, kill_process_group},
+    process::Signal,
     time::{ClockId, clock_gettime},
 };
 
@@ -46,6 +48,11 @@ pub struct Job {
     pub cpu_max: Option<(u64, u64)>,
     /// How many bytes of each output are kept: the last ones.
     pub output_limit: usize,
+    /// Whether it keeps the user's terminal, as under time(1): input and outputs are ours, it stays in our process group,
+    /// so that Ctrl-C and Ctrl-Z reach it and it may read from the terminal, and it outlives us when we are killed.
+    /// Nothing that it writes is kept then. Without a cgroup, what it leaves running goes on, and when it is ended,
+    /// so is what descends from it at that moment.
+    pub terminal: bool,
 }
 
 /// How a job ended.
@@ -66,8 +73,8 @@ pub enum Ended {
 pub struct Started<'a> {
     /// Its first process, whose process group has the same number.
     pub pid: i32,
-    /// The directory of its cgroup, if it has one.
-    pub cgroup: Option<&'a Path>,
+    /// The directory of its cgroup, or why it is in none.
+    pub cgroup: Result<&'a Path, &'a str>,
 }
 
 /// What a job took.
@@ -150,47 +157,89 @@ pub fn run_watched(
     started: &mut dyn FnMut(&Started),
     ended: &mut dyn FnMut(),
 ) -> io::Result<Ran> {
+    prepare(job)?.run(interrupt, started, ended)
+}
+
+/// A job that has not begun, with its cgroup.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    job: &'a Job,
+    group: Result<Cgroup, String>,
+}
+
+/// Makes the cgroup that `job` is to have, so that it can be watched from before the job begins.
+///
+/// Errors: `cpu_max` is asked for and cannot be set.
+pub fn prepare(job: &Job) -> io::Result<Prepared<'_>> {
     let group = Cgroup::make(job);
     if let (Some(_), Err(why)) = (job.cpu_max, &group) {
         return Err(io::Error::other(format!("cpu.max cannot be set: {why}")));
     }
-    let clocks = Clocks::now();
-    let mut child = child::spawn(job, group.as_ref().ok())?;
-    if job.cpu_max.is_some() && !child.joined {
-        end_all(&child, group.as_ref().ok());
-        child.reap()?;
-        return Err(io::Error::other("cpu.max cannot be set: the process was not let into the cgroup"));
+    Ok(Prepared { job, group })
+}
+
+/// Why a process with a cgroup of its own is not in it.
+const NOT_LET_IN: &str = "the process was not let in";
+
+impl Prepared<'_> {
+    /// The directory of its cgroup, or why it has none. Whether it was let in tells [`Started`].
+    pub fn cgroup(&self) -> Result<&Path, &str> {
+        directory(&self.group)
     }
-    started(&Started { pid: child.pid.as_raw_pid(), cgroup: group.as_ref().ok().and_then(Cgroup::dir) });
-    let (forced, end) = match wait(job, interrupt, &mut child) {
-        Ok(ended) => ended,
-        Err(error) => {
+
+    /// As [`run_watched`].
+    pub fn run(
+        self,
+        interrupt: Option<BorrowedFd>,
+        started: &mut dyn FnMut(&Started),
+        ended: &mut dyn FnMut(),
+    ) -> io::Result<Ran> {
+        let Self { job, group } = self;
+        let clocks = Clocks::now();
+        let mut child = child::spawn(job, group.as_ref().ok())?;
+        if job.cpu_max.is_some() && !child.joined {
             end_all(&child, group.as_ref().ok());
             child.reap()?;
-            return Err(error);
+            return Err(io::Error::other(format!("cpu.max cannot be set: {NOT_LET_IN}")));
         }
-    };
-    let (suspended, clock_step) = clocks.since();
-    ended();
-    end_all(&child, group.as_ref().ok());
-    child.out.rest()?;
-    child.err.rest()?;
-    let reaped = child.reap()?;
-    let cgroup = group.and_then(Cgroup::finish);
-    Ok(Ran {
-        ended: forced.unwrap_or(reaped.ended),
-        elapsed: end.saturating_sub(child.start),
-        user: reaped.user,
-        system: reaped.system,
-        max_rss_bytes: reaped.max_rss_bytes,
-        max_rss_floor_bytes: child.floor_bytes,
-        output_cut: child.out.cut || child.err.cut,
-        stdout: std::mem::take(&mut child.out).kept(),
-        stderr: std::mem::take(&mut child.err).kept(),
-        suspended,
-        clock_step,
-        cgroup: if child.joined { cgroup } else { Err("the process was not let in".to_owned()) },
-    })
+        let cgroup = if child.joined { directory(&group) } else { Err(NOT_LET_IN) };
+        started(&Started { pid: child.pid.as_raw_pid(), cgroup });
+        let (forced, end) = match wait(job, interrupt, &mut child) {
+            Ok(ended) => ended,
+            Err(error) => {
+                child.signal(Signal::KILL);
+                end_all(&child, group.as_ref().ok());
+                child.reap()?;
+                return Err(error);
+            }
+        };
+        let (suspended, clock_step) = clocks.since();
+        ended();
+        end_all(&child, group.as_ref().ok());
+        child.out.rest()?;
+        child.err.rest()?;
+        let reaped = child.reap()?;
+        let cgroup = group.and_then(Cgroup::finish);
+        Ok(Ran {
+            ended: forced.unwrap_or(reaped.ended),
+            elapsed: end.saturating_sub(child.start),
+            user: reaped.user,
+            system: reaped.system,
+            max_rss_bytes: reaped.max_rss_bytes,
+            max_rss_floor_bytes: child.floor_bytes,
+            output_cut: child.out.cut || child.err.cut,
+            stdout: std::mem::take(&mut child.out).kept(),
+            stderr: std::mem::take(&mut child.err).kept(),
+            suspended,
+            clock_step,
+            cgroup: if child.joined { cgroup } else { Err(NOT_LET_IN.to_owned()) },
+        })
+    }
+}
+
+fn directory(group: &Result<Cgroup, String>) -> Result<&Path, &str> {
+    let group = group.as_ref().map_err(String::as_str)?;
+    group.dir().ok_or("no cgroup version 2 hierarchy that can be written")
 }
 
 /// Waits for the first process. Gives how we ended it, if we did, and when it had ended on CLOCK_MONOTONIC.
@@ -205,9 +254,7 @@ fn wait(
     loop {
         let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
-            let signal = if forced.is_none() { Signal::TERM } else { Signal::KILL };
-            // It fails only when the whole group has gone already.
-            let _ = kill_process_group(child.pid, signal);
+            child.signal(if forced.is_none() { Signal::TERM } else { Signal::KILL });
             limit = forced.is_none().then(|| start.elapsed() + GRACE);
             forced = forced.or(Some(Ended::TimedOut));
             continue;
@@ -218,7 +265,7 @@ fn wait(
             return Ok((forced, monotonic()));
         }
         if woken == Woken::Interrupted {
-            let _ = kill_process_group(child.pid, Signal::TERM);
+            child.signal(Signal::TERM);
             limit = Some(start.elapsed() + GRACE);
             forced = Some(Ended::Interrupted);
         }
@@ -267,8 +314,7 @@ fn next(
 
 /// Kills what is left. The first process is not reaped yet, so that its number still means this group.
 fn end_all(child: &child::Child, group: Option<&Cgroup>) {
-    // Both fail only when nothing is left.
-    let _ = kill_process_group(child.pid, Signal::KILL);
+    child.kill_rest();
     if let Some(group) = group {
         group.kill();
     }

@@ -12,4 +12,4 @@ pub use crate::live::ipmi::Controller;
 pub use clock::{Moment, pin_this_thread, real_time_ns, thread_cpu_ns};
 pub use file::{Gauge, Register};
 pub use perf::{Count, Counter, Event, Subject};
-pub use wait::{Happened, Interrupt, Process, wait};
+pub use wait::{Happened, Interrupt, Process, Sent, wait};

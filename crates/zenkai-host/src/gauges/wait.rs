@@ -5,11 +5,7 @@
 use std::{
     io,
     mem::MaybeUninit,
-    os::{
-        fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
-        unix::process::CommandExt as _,
-    },
-    process::{Child, Command},
+    os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
     time::Duration,
 };
 
@@ -25,7 +21,7 @@ pub struct Interrupt(OwnedFd);
 
 impl Interrupt {
     /// From now on these signals wait to be seen. To be called before threads are started, which take the mask of
-    /// signals over. Processes that we start do so too: see [`Interrupt::spawn`].
+    /// signals over. Processes that [`crate::workload`] starts do not.
     pub fn watch() -> io::Result<Self> {
         let set = signals();
         mask(libc::SIG_BLOCK, &set)?;
@@ -38,26 +34,31 @@ impl Interrupt {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Starts a command that these signals reach as usual. A mask of signals outlives `execve` (signal(7)), and
-    /// `std::process::Command` leaves it as it is.
-    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
-        let set = signals();
-        // SAFETY: pthread_sigmask may be called between fork and exec (signal-safety(7)); nothing is allocated.
-        unsafe { command.pre_exec(move || mask(libc::SIG_UNBLOCK, &set)) };
-        command.spawn()
-    }
-
     /// Readable as soon as a signal has come.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 
-    /// Takes a signal that has come, so that the next can be waited for.
-    pub fn take(&self) -> bool {
-        // struct signalfd_siginfo (signalfd(2)).
+    /// Takes a signal that has come, so that the next can be waited for, and tells whom it reached.
+    pub fn take(&self) -> Option<Sent> {
+        // struct signalfd_siginfo (signalfd(2)): the signal's number, an error and a code, four bytes each.
         let mut information = [0_u8; 128];
-        rustix::io::read(&self.0, &mut information).is_ok_and(|length| length > 0)
+        let length = rustix::io::read(&self.0, &mut information).ok()?;
+        let code = information.get(..length)?.get(8..)?.first_chunk()?;
+        let number = information.first_chunk()?;
+        let by_kernel = i32::from_ne_bytes(*code) == libc::SI_KERNEL;
+        let is_interrupt = i32::from_ne_bytes(*number) == libc::SIGINT;
+        Some(if by_kernel && is_interrupt { Sent::ByTerminal } else { Sent::ToUs })
     }
+}
+
+/// Whom a signal reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// All that run in the terminal's foreground: somebody pressed Ctrl-C (drivers/tty/n_tty.c, `isig`).
+    ByTerminal,
+    /// This process, as far as one can know.
+    ToUs,
 }
 
 fn signals() -> libc::sigset_t {
@@ -137,20 +138,6 @@ mod tests {
     }
 
     #[test]
-    fn a_command_gets_its_signals() {
-        // In a thread of its own: only it has these signals blocked.
-        let ended = std::thread::spawn(|| {
-            let interrupt = Interrupt::watch().unwrap();
-            #[expect(clippy::disallowed_methods, reason = "a test needs a process")]
-            let mut command = Command::new("sh");
-            command.args(["-c", "kill -TERM $$; exit 3"]);
-            interrupt.spawn(command).unwrap().wait().unwrap()
-        });
-        let ended = ended.join().unwrap();
-        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
-    }
-
-    #[test]
     fn a_signal_waits_until_it_is_seen() {
         // In a thread of its own: only it has these signals blocked.
         std::thread::spawn(|| {
@@ -161,8 +148,8 @@ mod tests {
             // SAFETY: a signal to the calling thread, which has it blocked.
             unsafe { libc::pthread_kill(us, libc::SIGHUP) };
             assert_eq!(wait(&interrupt, None, Duration::from_secs(60)).unwrap(), Happened::Signal);
-            assert!(interrupt.take());
-            assert!(!interrupt.take());
+            assert_eq!(interrupt.take(), Some(Sent::ToUs));
+            assert_eq!(interrupt.take(), None);
             assert_eq!(wait(&interrupt, None, Duration::ZERO).unwrap(), Happened::Nothing);
         })
         .join()

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CString, OsStr, c_char, c_int, c_void},
-    io,
+    io::{self, PipeReader, PipeWriter},
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
         unix::ffi::{OsStrExt, OsStringExt},
@@ -15,12 +15,13 @@ use std::{
 use rustix::{
     fs::{AtFlags, CWD, Mode, OFlags},
     io::retry_on_intr,
-    process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid},
+    process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process_group, pidfd_open, waitpid},
 };
 
 use super::{
     Drain, Ended, Job,
     cgroup::{self, Cgroup},
+    family::{self, Member},
 };
 
 /// Room for `execvpe`, which builds paths and a shell's argument list on the stack (execvp(3)).
@@ -42,6 +43,8 @@ pub(super) struct Child {
     pub(super) floor_bytes: u64,
     /// Whether it is in the job's cgroup.
     pub(super) joined: bool,
+    /// Where it is in our process group: those that were told to end.
+    family: Option<Vec<Member>>,
 }
 
 /// What `wait4` tells.
@@ -60,9 +63,7 @@ pub(super) fn spawn(job: &Job, group: Option<&Cgroup>) -> io::Result<Child> {
     let Some(program) = job.argv.first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no command"));
     };
-    let (out, out_end) = io::pipe()?;
-    let (err, err_end) = io::pipe()?;
-    let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let streams = if job.terminal { None } else { Some(Streams::open()?) };
     let doors = group.map_or_else(|| Ok(Vec::new()), Cgroup::doors)?;
     let argv = c_strings(job.argv.iter().map(|word| word.as_bytes().to_vec()))?;
     let environment = c_strings(variables(&job.environment))?;
@@ -76,31 +77,32 @@ pub(super) fn spawn(job: &Job, group: Option<&Cgroup>) -> io::Result<Child> {
         argv: arguments.as_ptr(),
         environment: variables.as_ptr(),
         doors: &doors_raw,
-        streams: [null.as_raw_fd(), out_end.as_raw_fd(), err_end.as_raw_fd()],
+        streams: streams.as_ref().map(Streams::ends),
         start: libc::timespec { tv_sec: 0, tv_nsec: 0 },
         joined: true,
         error: 0,
     };
     let floor_bytes = floor_bytes();
     let pid = clone(&mut launch)?;
-    // We hold the writing ends, which would keep the reading ends from ever ending.
-    drop((out_end, err_end));
     if launch.error != 0 {
         retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()))?;
         return Err(explain(program, &io::Error::from_raw_os_error(launch.error)));
     }
     let attach = || {
+        let (out, err) =
+            streams.map_or_else(|| Ok(Default::default()), |streams| streams.drains(job.output_limit))?;
         Ok(Child {
             pid,
             pidfd: pidfd_open(pid, PidfdFlags::empty())?,
-            out: Drain::new(out.into(), job.output_limit)?,
-            err: Drain::new(err.into(), job.output_limit)?,
+            out,
+            err,
             start: super::duration(rustix::time::Timespec {
                 tv_sec: launch.start.tv_sec,
                 tv_nsec: launch.start.tv_nsec,
             }),
             floor_bytes,
             joined: launch.joined,
+            family: job.terminal.then(Vec::new),
         })
     };
     let attached = attach();
@@ -109,6 +111,30 @@ pub(super) fn spawn(job: &Job, group: Option<&Cgroup>) -> io::Result<Child> {
         retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()))?;
     }
     attached
+}
+
+/// Where a process reads and writes that does not have the user's terminal.
+struct Streams {
+    null: OwnedFd,
+    out: (PipeReader, PipeWriter),
+    err: (PipeReader, PipeWriter),
+}
+
+impl Streams {
+    fn open() -> io::Result<Self> {
+        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { null, out: io::pipe()?, err: io::pipe()? })
+    }
+
+    /// What the process gets.
+    fn ends(&self) -> [RawFd; 3] {
+        [self.null.as_raw_fd(), self.out.1.as_raw_fd(), self.err.1.as_raw_fd()]
+    }
+
+    /// Our ends. The writing ends are closed here: they would keep the reading ends from ever ending.
+    fn drains(self, limit: usize) -> io::Result<(Drain, Drain)> {
+        Ok((Drain::new(self.out.0.into(), limit)?, Drain::new(self.err.0.into(), limit)?))
+    }
 }
 
 fn c_strings(words: impl IntoIterator<Item = Vec<u8>>) -> io::Result<Vec<CString>> {
@@ -135,7 +161,8 @@ struct Launch<'a> {
     argv: *const *const c_char,
     environment: *const *const c_char,
     doors: &'a [RawFd],
-    streams: [RawFd; 3],
+    /// `None`: it keeps ours, and our process group.
+    streams: Option<[RawFd; 3]>,
     /// CLOCK_MONOTONIC right before `execve`.
     start: libc::timespec,
     /// Whether all doors opened.
@@ -180,13 +207,14 @@ extern "C" fn launch(launch: *mut c_void) -> c_int {
     #[expect(unsafe_code, reason = "between vfork and exec there are only bare system calls")]
     #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
     unsafe {
-        let ready = libc::setpgid(0, 0) == 0
-            && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
-            && libc::dup2(launch.streams[0], 0) == 0
-            && libc::dup2(launch.streams[1], 1) == 1
-            && libc::dup2(launch.streams[2], 2) == 2
-            && libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut launch.start) == 0;
-        if ready {
+        let apart = launch.streams.is_none_or(|[input, output, error]| {
+            libc::setpgid(0, 0) == 0
+                && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
+                && libc::dup2(input, 0) == 0
+                && libc::dup2(output, 1) == 1
+                && libc::dup2(error, 2) == 2
+        });
+        if apart && libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut launch.start) == 0 {
             libc::execvpe(*launch.argv, launch.argv, launch.environment);
         }
         launch.error = *libc::__errno_location();
@@ -321,6 +349,29 @@ fn in_path(program: &str) -> bool {
 }
 
 impl Child {
+    /// Sends a signal to its process group, or where that is ours too, to it and to what descends from it now.
+    pub(super) fn signal(&mut self, signal: Signal) {
+        let Some(family) = &mut self.family else {
+            // It fails only when the whole group has gone already.
+            let _ = kill_process_group(self.pid, signal);
+            return;
+        };
+        family.extend(family::members(self.pid));
+        for member in family {
+            member.signal(signal);
+        }
+    }
+
+    /// Kills what is left: its process group, or those that were told to end before. It is not reaped yet, so that its
+    /// number still means this group.
+    pub(super) fn kill_rest(&self) {
+        match &self.family {
+            // It fails only when nothing is left.
+            None => _ = kill_process_group(self.pid, Signal::KILL),
+            Some(family) => family.iter().for_each(|member| member.signal(Signal::KILL)),
+        }
+    }
+
     /// Waits for it, which has ended or been killed, and takes what it used.
     pub(super) fn reap(&self) -> io::Result<Reaped> {
         let mut status = 0;

@@ -12,6 +12,7 @@ fn job(argv: &[&str]) -> Job {
         cgroup: true,
         cpu_max: None,
         output_limit: 1024,
+        terminal: false,
     }
 }
 
@@ -147,9 +148,73 @@ fn script(path: &Path, text: &str) {
 }
 
 #[test]
+fn with_our_terminal_it_stays_in_our_group() {
+    let place = tempfile::tempdir().unwrap();
+    let note = place.path().join("note");
+    let script = "cut -d ' ' -f 5 /proc/$$/stat > $0; readlink /proc/$$/fd/0 /proc/$$/fd/2 >> $0; exit 4";
+    let mut ours = job(&["sh", "-c", script, note.to_str().unwrap()]);
+    ours.terminal = true;
+    let ran = ran(&ours);
+    assert_eq!((ran.ended, ran.stdout.len() + ran.stderr.len()), (Ended::Exited(4), 0));
+    let text = cgroup::read(&note).unwrap();
+    let own = |fd: i32| {
+        rustix::fs::readlink(format!("/proc/self/fd/{fd}"), Vec::new()).unwrap().into_string().unwrap()
+    };
+    let group = rustix::process::getpgrp().as_raw_pid().to_string();
+    assert_eq!(text.lines().collect::<Vec<_>>(), [group, own(0), own(2)]);
+}
+
+#[test]
+fn what_shares_our_group_is_ended_with_its_children() {
+    // Without a cgroup only what descends from it is known; that the first process ends does not end the others.
+    for cgroup in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let note = place.path().join("note");
+        let deaf =
+            "sh -c 'trap \"\" TERM; echo $$ > $0.new; mv $0.new $0; while :; do sleep 0.1; done' $0 & wait";
+        let mut slow = job(&["sh", "-c", deaf, note.to_str().unwrap()]);
+        (slow.terminal, slow.cgroup) = (true, cgroup);
+        let (reader, mut writer) = io::pipe().unwrap();
+        let wanted = note.clone();
+        let asker = std::thread::spawn(move || {
+            while rustix::fs::stat(&wanted).is_err() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            io::Write::write_all(&mut writer, b"x").unwrap();
+        });
+        let ran = run(&slow, Some(reader.as_fd()), &mut |_| ()).unwrap();
+        asker.join().unwrap();
+        assert_eq!(ran.ended, Ended::Interrupted);
+        let child = cgroup::read(&note).unwrap().into_bytes();
+        let start = Instant::now();
+        let gone = || !alive(&child) || state(&child).contains(") Z ");
+        while !gone() && start.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(gone(), "cgroup {cgroup}");
+    }
+}
+
+#[test]
+fn a_group_can_be_watched_before_the_job_begins() {
+    let job = job(&["true"]);
+    let prepared = prepare(&job).unwrap();
+    let before = prepared.cgroup().map(Path::to_owned).map_err(str::to_owned);
+    let mut during = None;
+    let mut started = |started: &Started| {
+        during = Some(started.cgroup.map(Path::to_owned).map_err(str::to_owned));
+    };
+    let ran = prepared.run(None, &mut started, &mut || ()).unwrap();
+    assert_eq!(ran.ended, Ended::Exited(0));
+    assert_eq!(during, Some(before));
+    let none = Job { cgroup: false, ..job };
+    assert_eq!(prepare(&none).unwrap().cgroup(), Err("not asked for"));
+}
+
+#[test]
 fn a_cgroup_counts_all_and_goes() {
     let mut dir = None;
-    let mut started = |started: &Started| dir = started.cgroup.map(Path::to_owned);
+    let mut started = |started: &Started| dir = started.cgroup.ok().map(Path::to_owned);
     // The second child is not waited for, so that only the cgroup sees its time.
     let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
     let script =

@@ -44,6 +44,8 @@ pub struct Options {
     /// The directory of the workload's cgroup (`/sys/fs/cgroup/…`). It must be there for as long as the sampler
     /// runs: a group that was removed has no last values.
     pub cgroup: Option<String>,
+    /// Why the workload has no cgroup, where it should have one: told as the reason why it is not measured.
+    pub no_cgroup: Option<String>,
     /// The workload's process: counted with the children that it starts from now on. Not needed beside `cgroup`.
     pub pid: Option<u32>,
     /// The CPU that the sampling thread stays on, best one that the workload does not use.
@@ -59,7 +61,7 @@ impl Options {
 impl Default for Options {
     /// The whole machine once a second.
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), cgroup: None, pid: None, cpu: None }
+        Self { interval: Duration::from_secs(1), cgroup: None, no_cgroup: None, pid: None, cpu: None }
     }
 }
 
@@ -174,6 +176,9 @@ fn run(options: &Options, shared: &Shared, ready: &mpsc::Sender<io::Result<()>>)
         let stopped = wait(shared, start + options.interval.saturating_mul(ticks));
         record.clear();
         taker.sample(stopped, &mut record);
+        if stopped {
+            codec::put_record(taker::END, &[], &mut record);
+        }
         shared.lock().body.append(&mut record);
         if stopped {
             return;

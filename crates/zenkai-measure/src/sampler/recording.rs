@@ -140,10 +140,19 @@ impl Recording {
         if late_s > (replay.header.interval_s * 3.0).max(0.1) {
             missing.push(("samples".to_owned(), format!("for {late_s:.2} s none could be taken")));
         }
-        if let Some(cut) = &self.cut {
-            missing.push(("the end".to_owned(), cut.clone()));
+        if let Some(why) = self.ends_early(&replay) {
+            missing.push(("the end".to_owned(), why));
         }
         missing
+    }
+
+    /// Why it ends before its time, if it does.
+    fn ends_early(&self, replay: &Replay) -> Option<String> {
+        let killed = replay.header.ends && !replay.ended;
+        let why = || {
+            format!("the recorder was killed; what it had written ends after {:.1} s", seconds(replay.at_ns))
+        };
+        self.cut.clone().or_else(|| killed.then(why))
     }
 
     /// The processes that used most CPU time meanwhile, the busiest first; those that began and ended between two

@@ -6,7 +6,7 @@ use super::{
     channel::{Channels, Derived, Part},
     codec::{take, take_bytes, take_record, take_row, take_size},
     source::Source,
-    taker::{HEADER, Header, PROCESSES, SAMPLE, TEMPLATES},
+    taker::{END, HEADER, Header, PROCESSES, SAMPLE, TEMPLATES},
     template::{lines, numbers_in},
 };
 
@@ -39,6 +39,8 @@ pub(super) struct Replay {
     pub(super) longest_ns: u64,
     /// The processes, as the last look left them.
     pub(super) processes: Vec<u8>,
+    /// Whether the recorder came to its end.
+    pub(super) ended: bool,
     values: Vec<u64>,
 }
 
@@ -79,6 +81,7 @@ impl Replay {
             match kind {
                 HEADER => self.header(payload, known)?,
                 SAMPLE => self.sample(payload, listener)?,
+                END => self.ended = true,
                 PROCESSES => self.processes = payload.to_vec(),
                 // Of a later version: not needed to read the rest.
                 _ => {}

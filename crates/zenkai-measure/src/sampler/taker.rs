@@ -19,6 +19,8 @@ use super::{
 pub(super) const HEADER: u8 = b'H';
 pub(super) const SAMPLE: u8 = b'S';
 pub(super) const PROCESSES: u8 = b'P';
+/// Nothing follows: the recorder was not killed.
+pub(super) const END: u8 = b'E';
 
 /// Templates kept for each source. A text that changes its words more often than that costs room, no more.
 pub(super) const TEMPLATES: usize = 8;
@@ -34,6 +36,9 @@ pub(super) struct Header {
     pub(super) sources: Vec<String>,
     /// Sources that are not there, and why.
     pub(super) missing: Vec<(String, String)>,
+    /// Whether the last record will be [`END`].
+    #[serde(default)]
+    pub(super) ends: bool,
 }
 
 /// A source that is being read.
@@ -61,7 +66,8 @@ pub(super) struct Taker {
 impl Taker {
     /// Opens all that is there.
     pub(super) fn open(sources: &[&'static Source], options: &Options) -> (Self, Header) {
-        let mut header = Header { interval_s: options.interval.as_secs_f64(), ..Header::default() };
+        let mut header =
+            Header { interval_s: options.interval.as_secs_f64(), ends: true, ..Header::default() };
         let mut open = Vec::new();
         for &source in sources {
             match (source.open)(options) {

@@ -21,6 +21,7 @@ fn run_it(command: &str) -> io::Result<(Prepared, Ran)> {
         cgroup: false,
         cpu_max: None,
         output_limit: 1 << 20,
+        terminal: false,
     };
     run(&job, None, &mut |_| ()).map(|ran| (prepared, ran))
 }
@@ -198,6 +199,7 @@ fn sysbench_fileio_is_read() {
             cgroup: false,
             cpu_max: None,
             output_limit: 1 << 20,
+            terminal: false,
         };
         run(&job, None, &mut |_| ()).unwrap()
     };

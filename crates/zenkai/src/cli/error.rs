@@ -23,6 +23,8 @@ pub enum Exit {
     NotPermitted,
     /// The user ended it; as shells tell it.
     Interrupted,
+    /// Whatever the user's own command ended with.
+    Command(u8),
 }
 
 impl Exit {
@@ -37,6 +39,7 @@ impl Exit {
             Self::NotRestored => 5,
             Self::NotPermitted => 77,
             Self::Interrupted => 130,
+            Self::Command(code) => code,
         }
     }
 }

@@ -1,29 +1,38 @@
 //! `zenkai record`
 
+mod command;
 mod live;
 mod runs;
+mod session;
 mod show;
 
 use std::{
     fs::OpenOptions,
     io::Write,
     path::{Path, PathBuf},
-    process::Child,
-    time::{Duration, Instant},
+    thread,
+    time::Duration,
 };
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::builder::ArgPredicate;
-use zenkai_host::gauges::{Happened, Interrupt, Process, wait};
+use zenkai_host::{gauges::Interrupt, workload};
 use zenkai_measure::sampler::{Live, Options, Recording, Sampler};
 
 use super::{CommandError, Exit};
+use command::Command;
 pub(super) use runs::CAPTURE;
+use session::{Kept, Session};
 
 /// Record what the machine does: while a command runs, for some time, or until Ctrl-C
 ///
 /// At the end every channel is shown with its mean, least and greatest value, and what could not be measured with the
-/// reason. The recorder's own CPU time is told. Exit code: 1 when the command failed.
+/// reason. The recorder's own CPU time is told.
+///
+/// The command keeps the terminal: it reads and writes there, and Ctrl-C reaches it. Where it can have a cgroup of its
+/// own, what it and its children use is recorded by itself, and what it leaves running is ended with it.
+///
+/// Exit code: the command's; 0 when it was ended because its time was over, 130 when zenkai was told to end.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// How long: 500ms, 60s, 5m, 1h [default: until the command ends, or Ctrl-C]
@@ -76,24 +85,79 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     }
     let interrupt = Interrupt::watch()?;
     let mut file = args.output.as_deref().map(create).transpose()?;
-    let mut options =
-        Options { interval: args.interval, cgroup: args.cgroup.clone(), pid: args.pid, cpu: args.cpu };
-    if options.cgroup.is_none() && options.pid.is_none() && !args.command.is_empty() {
-        // What we start from now on belongs to us.
-        options.pid = Some(std::process::id());
-    }
-    let sampler = Sampler::start(&options)?;
-    let child = start(&args.command, &interrupt)?;
-    let session = Session { args, interrupt, sampler, live: Live::default(), body: Recording::mark() };
-    let (recording, exit) = session.follow(child, file.as_mut(), out, err)?;
-    if !args.live {
+    let job = command::job(&args.command);
+    let prepared = (!args.command.is_empty()).then(|| workload::prepare(&job)).transpose()?;
+    let options = options(args, prepared.as_ref());
+    let (kept, over, ran) = thread::scope(|scope| {
+        let mut sampler = Sampler::start(&options)?;
+        let started = prepared.map(|prepared| Command::start(scope, prepared)).transpose();
+        let command = started.map_err(|error| not_started(args, error))?;
+        let no_cgroup = command.as_ref().and_then(|command| command.no_cgroup.clone());
+        if no_cgroup.is_some() && options.cgroup != args.cgroup {
+            // It stayed outside of the cgroup that is watched, which will not tell anything.
+            let pid = options.pid.or_else(|| Some(std::process::id()));
+            let options = Options { cgroup: args.cgroup.clone(), no_cgroup, pid, ..options.clone() };
+            sampler = Sampler::start(&options)?;
+        }
+        let kept = file.as_mut().map_or_else(|| Kept::Memory(Recording::mark()), Kept::File);
+        let live = args.live.then(Live::default);
+        Session { interrupt: &interrupt, sampler, time: args.time, live, kept }.follow(command, out)
+    })?;
+    let lost = if let Kept::Lost(error) = &kept { Some(error.to_string()) } else { None };
+    let recording = match (session::body(kept)?, &args.output) {
+        (None, Some(path)) if lost.is_some() => read(path).ok(),
+        (None, Some(path)) => Some(read(path)?),
+        (recording, _) => recording,
+    };
+    if let Some(recording) = recording.filter(|_| !args.live) {
         show::show(&recording, args.all, args.json, out)?;
     }
-    if let Some(path) = &args.output {
-        let shown = path.display();
-        writeln!(err, "zenkai: wrote {shown}; zenkai record --show {shown} shows it again")?;
+    let exit = session::exit(over, ran.as_ref(), err)?;
+    told(args, lost, exit, err)
+}
+
+/// Where the recording is, and whether it is whole.
+fn told(args: &Args, lost: Option<String>, exit: Exit, err: &mut dyn Write) -> Result<Exit, CommandError> {
+    let Some(path) = &args.output else { return Ok(exit) };
+    let shown = path.display();
+    if let Some(why) = lost {
+        writeln!(err, "zenkai: {shown} could not be written to its end: {why}; it holds what came before")?;
+        return Ok(if exit == Exit::Fine { Exit::Usage } else { exit });
     }
+    writeln!(
+        err,
+        "zenkai: wrote {shown}; zenkai report {shown} shows it again, with -o FILE.html as a page"
+    )?;
     Ok(exit)
+}
+
+/// What is sampled: the command's own cgroup, or without one, what we start from now on.
+fn options(args: &Args, prepared: Option<&workload::Prepared>) -> Options {
+    let mut options = Options {
+        interval: args.interval,
+        cgroup: args.cgroup.clone(),
+        no_cgroup: None,
+        pid: args.pid,
+        cpu: args.cpu,
+    };
+    if let Some(prepared) = prepared.filter(|_| options.cgroup.is_none() && options.pid.is_none()) {
+        match prepared.cgroup().map(Path::to_str) {
+            Ok(Some(dir)) => options.cgroup = Some(dir.to_owned()),
+            Ok(None) => options.no_cgroup = Some("its name is not UTF-8".to_owned()),
+            Err(why) => options.no_cgroup = Some(why.to_owned()),
+        }
+        options.pid = Some(std::process::id()).filter(|_| options.cgroup.is_none());
+    }
+    options
+}
+
+/// The command could not be started. The file, which has nothing in it, would be in the way of the next try.
+fn not_started(args: &Args, error: std::io::Error) -> CommandError {
+    if let Some(path) = &args.output {
+        // It is ours: it did not exist before. Where it stays it does no harm.
+        let _ = rustix::fs::unlink(path);
+    }
+    CommandError::usage(anyhow!("{error}"))
 }
 
 fn read(path: &Path) -> Result<Recording, CommandError> {
@@ -108,106 +172,4 @@ fn create(path: &Path) -> Result<std::fs::File, CommandError> {
     let mut file = file.map_err(|error| CommandError::usage(anyhow!("cannot write {shown}: {error}")))?;
     file.write_all(&Recording::mark())?;
     Ok(file)
-}
-
-/// The user's own command, with the user's terminal.
-#[expect(clippy::disallowed_methods, reason = "the user asked to run this command")]
-fn start(command: &[String], interrupt: &Interrupt) -> Result<Option<Child>, CommandError> {
-    let Some((program, args)) = command.split_first() else { return Ok(None) };
-    let mut command = std::process::Command::new(program);
-    command.args(args);
-    let child = interrupt.spawn(command);
-    Ok(Some(child.with_context(|| format!("cannot run {program}")).map_err(CommandError::usage)?))
-}
-
-/// A recording that is being made.
-struct Session<'args> {
-    args: &'args Args,
-    interrupt: Interrupt,
-    sampler: Sampler,
-    live: Live,
-    /// What has been recorded so far, where it is not in a file.
-    body: Vec<u8>,
-}
-
-/// How often the newest samples are written to the file and shown.
-const STEP: Duration = Duration::from_secs(1);
-
-impl Session<'_> {
-    fn follow(
-        mut self,
-        mut child: Option<Child>,
-        mut file: Option<&mut std::fs::File>,
-        out: &mut dyn Write,
-        err: &mut dyn Write,
-    ) -> Result<(Recording, Exit), CommandError> {
-        let process = child.as_ref().map(|child| Process::open(child.id())).transpose()?;
-        let start = Instant::now();
-        let mut lines = 0;
-        loop {
-            let next = STEP * (lines + 1);
-            let end = self.args.time.unwrap_or(Duration::MAX);
-            let left = next.min(end).saturating_sub(start.elapsed());
-            let happened = wait(&self.interrupt, process.as_ref(), left)?;
-            let over = happened != Happened::Nothing || start.elapsed() >= end;
-            if start.elapsed() >= next || over {
-                lines += 1;
-                self.keep(file.as_deref_mut())?;
-            }
-            if over {
-                break;
-            }
-            if self.args.live {
-                live::line(&self.live.values(), lines - 1, out)?;
-            }
-        }
-        let exit = self.end(child.as_mut(), err)?;
-        let mark = Recording::mark().len();
-        let rest = self.sampler.stop().to_bytes().split_off(mark);
-        if let Some(file) = file {
-            file.write_all(&rest)?;
-            file.sync_all()?;
-        }
-        self.body.extend(rest);
-        let recording = match &self.args.output {
-            Some(path) => read(path)?,
-            None => Recording::from_bytes(&self.body).map_err(|error| CommandError::usage(anyhow!(error)))?,
-        };
-        Ok((recording, exit))
-    }
-
-    /// Takes over what was recorded since the last time.
-    fn keep(&mut self, file: Option<&mut std::fs::File>) -> Result<(), CommandError> {
-        let piece = self.sampler.take();
-        if self.args.live {
-            self.live.feed(&piece);
-        }
-        match file {
-            Some(file) => file.write_all(&piece)?,
-            None => self.body.extend(piece),
-        }
-        Ok(())
-    }
-
-    /// Ends the command if it still runs: Ctrl-C reaches it from the terminal, the end of the time does not.
-    fn end(&self, child: Option<&mut Child>, err: &mut dyn Write) -> Result<Exit, CommandError> {
-        let Some(child) = child else { return Ok(Exit::Fine) };
-        let mut status = child.try_wait()?;
-        if status.is_none() {
-            self.interrupt.take();
-            let pid = rustix::process::Pid::from_child(child);
-            rustix::process::kill_process(pid, rustix::process::Signal::TERM)
-                .map_err(std::io::Error::from)?;
-            let process = Process::open(child.id())?;
-            if wait(&self.interrupt, Some(&process), Duration::from_secs(5))? != Happened::Ended {
-                child.kill()?;
-            }
-            status = Some(child.wait()?);
-        }
-        if let Some(status) = status.filter(|status| !status.success()) {
-            writeln!(err, "zenkai: the command ended with {status}")?;
-            return Ok(Exit::Findings);
-        }
-        Ok(Exit::Fine)
-    }
 }

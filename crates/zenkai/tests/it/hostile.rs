@@ -24,9 +24,7 @@ fn run_all(capture: &str) {
         match called.exit {
             Exit::Fine | Exit::Findings | Exit::PartlyUnreadable => assert!(!called.out.is_empty()),
             Exit::Usage => assert!(called.err.contains("x.capture: line "), "{}", called.err),
-            Exit::NotPermitted | Exit::Changes | Exit::Refused | Exit::NotRestored | Exit::Interrupted => {
-                panic!("{}", called.err)
-            }
+            exit => panic!("{exit:?}: {}", called.err),
         }
         assert!(!called.out.contains('\x1b'), "an escape sequence reached the terminal");
     }

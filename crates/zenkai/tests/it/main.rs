@@ -26,6 +26,7 @@ mod os_index;
 mod profile_commands;
 mod profiles;
 mod real_tuned;
+mod recordings;
 mod state_dir;
 mod truth;
 mod tuned_adm;

@@ -42,6 +42,7 @@ fn it_is_a_workload() {
         cgroup: true,
         cpu_max: None,
         output_limit: 1 << 20,
+        terminal: false,
     };
     let ran = zenkai_host::workload::run(&job, None, &mut |_| ()).unwrap();
     let measures = prepared.measures(&ran).unwrap();

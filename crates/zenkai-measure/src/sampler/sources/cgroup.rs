@@ -60,7 +60,11 @@ const IO: [(&str, &str, &str, &str); 6] = [
 ];
 
 fn open(options: &Options) -> Result<Vec<Part>, String> {
-    let Some(dir) = &options.cgroup else { return Err(NOT_ASKED.to_owned()) };
+    let Some(dir) = &options.cgroup else {
+        let why =
+            options.no_cgroup.as_ref().map(|why| format!("the command has no cgroup of its own: {why}"));
+        return Err(why.unwrap_or_else(|| NOT_ASKED.to_owned()));
+    };
     // A directory that is no group of version 2 has no such file.
     Part::file("", &format!("{dir}/cpu.stat"))?;
     Ok(Part::files(FILES.iter().map(|file| ((*file).to_owned(), format!("{dir}/{file}"))).collect()))

@@ -194,14 +194,16 @@ impl<'a> LiveStage<'a> {
             cgroup: true,
             cpu_max: arm.spec.cpu_max(),
             output_limit: OUTPUT_LIMIT,
+            terminal: false,
         };
         let sampler = RefCell::new(None);
         let mut started = |started: &workload::Started| {
-            let cgroup = started.cgroup.and_then(Path::to_str).map(str::to_owned);
+            let cgroup = started.cgroup.ok().and_then(Path::to_str).map(str::to_owned);
+            let no_cgroup = started.cgroup.err().map(str::to_owned);
             let pid = u32::try_from(started.pid).ok();
             // It takes ten milliseconds and more, and a command that ends meanwhile must not seem to take as long.
             *sampler.borrow_mut() = self.sample.map(|interval| {
-                let options = Options { interval, cgroup, pid, cpu: None };
+                let options = Options { interval, cgroup, no_cgroup, pid, cpu: None };
                 thread::spawn(move || Sampler::start(&options))
             });
         };
