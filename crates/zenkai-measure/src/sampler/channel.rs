@@ -66,6 +66,8 @@ pub(super) enum Rule {
     Rate { columns: Vec<Column>, wrap: Wrap },
     /// The advance a second of a performance counter, where it had its register all the time.
     Undivided { value: Column, enabled: Column, running: Column },
+    /// The advance of a column a second of its own time, which another column counts in microseconds.
+    Timed { amount: Column, micros: Column },
     /// The advance of some columns for each of the advance of others.
     Share {
         of: Vec<Column>,
@@ -114,6 +116,7 @@ impl Rule {
             Self::Rate { columns, wrap: Wrap::After(limit) } => [columns.as_slice(), &[*limit]].concat(),
             Self::Rate { columns, .. } => columns.clone(),
             Self::Undivided { value, enabled, running } => vec![*value, *enabled, *running],
+            Self::Timed { amount, micros } => vec![*amount, *micros],
             Self::Share { of, per, .. } => [of.as_slice(), per].concat(),
             Self::Clock { busy, fixed, ticks } => vec![*busy, *fixed, *ticks],
         }
@@ -126,7 +129,7 @@ impl Rule {
 
     /// Whether what was counted can be summed up.
     pub(super) fn has_total(&self) -> bool {
-        matches!(self, Self::Rate { .. } | Self::Undivided { .. })
+        matches!(self, Self::Rate { .. } | Self::Undivided { .. } | Self::Timed { .. })
     }
 
     /// Why a channel with this rule has no value in any interval.
@@ -136,6 +139,7 @@ impl Rule {
             Self::Undivided { .. } => {
                 "more counters were in use than the CPU has registers, so it counted only part of the time"
             }
+            Self::Timed { .. } => "it told less than two values meanwhile",
             Self::Share { .. } => "nothing happened that it could be divided by",
             Self::Clock { .. } => "APERF, MPERF or the time stamp counter stood still",
         }
@@ -171,6 +175,11 @@ impl Rule {
                 let advance = |at: usize| now.get(at)?.checked_sub(*before.get(at)?);
                 let (value, enabled, running) = (advance(0)?, advance(1)?, advance(2)?);
                 (running >= enabled).then(|| Part { numerator: to_f64(value), denominator: seconds })
+            }
+            Self::Timed { .. } => {
+                let advance = |at: usize| now.get(at)?.checked_sub(*before.get(at)?);
+                let (amount, micros) = (advance(0)?, advance(1)?);
+                (micros > 0).then(|| Part { numerator: to_f64(amount), denominator: to_f64(micros) * 1e-6 })
             }
             Self::Share { of, falls, .. } => {
                 let (mut numerator, mut denominator) = (0.0, 0.0);

@@ -1,5 +1,6 @@
 //! The energy that a recording saw, of the widest domain that was counted without gaps.
 //!
+//! The power meter and the management controller see the whole machine, `psys` the board.
 //! `psys` contains the packages, and a package its cores, so that only domains beside each other are added up: the
 //! packages, and the memory, which is counted apart from them (Intel SDM volume 3, 16.10; powercap.rst).
 
@@ -10,13 +11,30 @@ const MOST_GAPS: f64 = 0.01;
 /// A sensor that shows power is read at least so often, or its mean says nothing.
 const LEAST_READINGS: usize = 5;
 
+/// The domain of the management controller, which is read seldom.
+const BMC: &str = "bmc";
+/// In the names of ACPI power meters (`Documentation/hwmon/acpi_power_meter.rst`).
+const METER: &str = ".power_meter.";
+
 /// The energy of a domain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Energy {
     /// In joules.
     pub joules: f64,
-    /// Which domain: `psys`, `package-0 + package-0.dram`, or a sensor.
+    /// Which domain: `bmc`, `psys`, `package-0 + package-0.dram`, or a sensor.
     pub domain: String,
+}
+
+impl Energy {
+    /// A domain in words: what it contains, who measures it, and how finely.
+    pub fn words(domain: &str) -> String {
+        match domain {
+            BMC => "BMC, whole machine, 1 s".to_owned(),
+            "psys" => "psys, the board, as RAPL counts".to_owned(),
+            _ if domain.contains(METER) => format!("{domain}, whole machine, 1 s"),
+            _ => domain.to_owned(),
+        }
+    }
 }
 
 impl Recording {
@@ -25,7 +43,15 @@ impl Recording {
     ///
     /// Errors: what is missing.
     pub fn energy(&self, domain: Option<&str>) -> Result<Energy, String> {
-        of(&self.summaries(), self.duration_s(), domain)
+        of(&self.summaries(), self.duration_s(), domain).map_err(|mut why| {
+            let sources = ["powercap", "hwmon", "ipmi", "energy."];
+            for (what, reason) in self.missing() {
+                if sources.iter().any(|source| what.starts_with(source)) {
+                    why = format!("{why}; {what}: {reason}");
+                }
+            }
+            why
+        })
     }
 }
 
@@ -51,15 +77,15 @@ fn of(summaries: &[Summary], duration_s: f64, domain: Option<&str>) -> Result<En
             .ok_or_else(|| format!("{domain} was not there"))?;
         return Ok(Energy { joules: joules?, domain: domain.to_owned() });
     }
-    let mut why = String::new();
+    let mut why = Vec::new();
     for (domain, joules) in found {
         match joules {
             Ok(joules) if joules > 0.0 => return Ok(Energy { joules, domain }),
-            Ok(_) => why = format!("{domain} stood still"),
-            Err(reason) => why = reason,
+            Ok(_) => why.push(format!("{domain} stood still")),
+            Err(reason) => why.push(reason),
         }
     }
-    Err(why)
+    Err(why.join("; "))
 }
 
 /// Domains that contain nothing twice, the widest first.
@@ -71,8 +97,9 @@ fn candidates<'a>(all: &[(&'a str, &'a Summary)]) -> Vec<Vec<(&'a str, &'a Summa
     let is_outer = |name: &str| matches!(name.split_once('.'), None | Some((_, "dram")));
     let packages = of(&|name| is_package(name) && is_outer(name) || name == "dram");
     let mut found = Vec::new();
-    // The whole machine, as its power meter sees it (ACPI 6.5, 10.4), then the board.
-    found.extend(of(&|name| name.contains(".power_meter.")).into_iter().map(|one| vec![one]).take(1));
+    // The whole machine, as its power meter (ACPI 6.5, 10.4) or its management controller sees it, then the board.
+    found.extend(of(&|name| name.contains(METER)).into_iter().map(|one| vec![one]).take(1));
+    found.extend(of(&|name| name == BMC).into_iter().map(|one| vec![one]));
     let watts = |parts: &[(&str, &Summary)]| parts.iter().map(|(_, summary)| summary.mean).sum::<f64>();
     // Some boards have a `psys` that counts next to nothing.
     let board = of(&|name| name == "psys").into_iter().filter(|one| one.1.mean >= watts(&packages));
@@ -83,23 +110,28 @@ fn candidates<'a>(all: &[(&'a str, &'a Summary)]) -> Vec<Vec<(&'a str, &'a Summa
 }
 
 fn joules(name: &str, summary: &Summary, duration_s: f64) -> Result<f64, String> {
-    let Some(total) = summary.total else {
-        if summary.intervals < LEAST_READINGS {
-            return Err(format!(
-                "{name} was read {} times only: the run is too short for it",
-                summary.intervals
-            ));
-        }
-        return Ok(summary.mean * duration_s);
-    };
+    let sensor = name == BMC || summary.total.is_none();
+    if sensor && summary.intervals < LEAST_READINGS {
+        let times = summary.intervals;
+        return Err(format!("{name} was read {times} times only: the run is too short for it"));
+    }
+    let Some(total) = summary.total else { return Ok(summary.mean * duration_s) };
     if summary.mean <= 0.0 {
         return Ok(0.0);
     }
-    let gap = 1.0 - total / summary.mean / duration_s;
+    let counted_s = total / summary.mean;
+    // Before the first and behind the last of two readings of a sensor nothing was lost: it is told at the next one.
+    let edges_s = if sensor {
+        2.0 * counted_s / crate::to_f64(u64::try_from(summary.intervals).unwrap_or(1))
+    } else {
+        0.0
+    };
+    let gap = (duration_s - counted_s - edges_s) / duration_s;
     if gap > MOST_GAPS {
-        return Err(format!("{name} was not counted for {:.0} % of the time", 100.0 * gap));
+        let whole_gap = 1.0 - counted_s / duration_s;
+        return Err(format!("{name} was not counted for {:.0} % of the time", 100.0 * whole_gap));
     }
-    Ok(total)
+    Ok(if sensor { summary.mean * duration_s } else { total })
 }
 
 #[cfg(test)]
@@ -148,5 +180,21 @@ mod tests {
         assert!((joules - 2000.0).abs() < 1e-9, "{joules}");
         let seldom = Summary { intervals: 2, ..meter };
         assert!(of(&[seldom], 1.0, None).unwrap_err().contains("too short"));
+    }
+
+    #[test]
+    fn the_controller_s_readings_begin_and_end_inside() {
+        let package = counter("package-0", 50.0, 10.0);
+        let all = |seconds: f64, readings: usize| {
+            [package.clone(), Summary { intervals: readings, ..counter(BMC, 200.0, seconds) }]
+        };
+        let whole = of(&all(9.2, 9), 10.0, None).unwrap();
+        assert_eq!((whole.joules, whole.domain.as_str()), (2000.0, BMC));
+        assert!(Energy::words(&whole.domain).contains("whole machine"));
+        // Too few readings, or too long without any: the next domain is better.
+        assert_eq!(of(&all(7.0, 7), 10.0, None).unwrap().domain, "package-0");
+        let gap = of(&all(7.0, 7), 10.0, Some(BMC)).unwrap_err();
+        assert_eq!(gap, "bmc was not counted for 30 % of the time");
+        assert!(of(&all(4.0, 4), 10.0, Some(BMC)).unwrap_err().contains("too short"));
     }
 }

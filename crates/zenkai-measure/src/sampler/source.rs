@@ -58,9 +58,14 @@ enum Reader {
     /// The value, the times enabled and running, summed over the counters.
     Counters(Vec<Counter>),
     Registers(Register, &'static [(&'static str, u32)]),
+    /// Somebody else reads it and tells what there is.
+    Told(Box<Tell>),
     /// It could not be opened, for this reason.
     Absent(String),
 }
+
+/// Appends what there is now.
+type Tell = dyn Fn(&mut Vec<u8>) -> std::io::Result<()> + Send;
 
 /// Instead of a reason: nobody asked for this source.
 pub(super) const NOT_ASKED: &str = "";
@@ -110,6 +115,14 @@ impl Part {
         Ok(Self { section: format!("cpu{cpu}"), reader: Reader::Registers(register, wanted) })
     }
 
+    /// What a thread of its own reads.
+    pub(super) fn told(
+        section: &str,
+        tell: impl Fn(&mut Vec<u8>) -> std::io::Result<()> + Send + 'static,
+    ) -> Self {
+        Self { section: section.to_owned(), reader: Reader::Told(Box::new(tell)) }
+    }
+
     /// Appends what there is now, or the reason why there is nothing.
     pub(super) fn read(&self, text: &mut Vec<u8>) {
         if !self.section.is_empty() {
@@ -144,6 +157,7 @@ impl Reader {
                 Ok(())
             }
             Self::Absent(reason) => Err(std::io::Error::other(reason.clone())),
+            Self::Told(tell) => tell(text),
             Self::Registers(register, wanted) => {
                 for (name, address) in *wanted {
                     let value = register.read(*address)?;

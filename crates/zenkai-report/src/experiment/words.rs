@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Trial};
+use zenkai_measure::sampler::Energy;
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
 
 use super::Experiment;
@@ -360,6 +361,7 @@ pub(super) fn energy(experiment: &Experiment, arm: usize) -> Option<String> {
         format!("{} {} %", signed(percent), interval(low, high))
     };
     let (time, energy) = (of("time")?, of("joules")?);
+    let domain = Energy::words(domain);
     Some(format!("Time {}, energy {} (measured: {domain}).", show(time), show(energy)))
 }
 

@@ -7,6 +7,7 @@ mod cpu;
 mod cstates;
 mod hwmon;
 mod interrupts;
+mod ipmi;
 mod memory;
 mod net;
 mod perf;
@@ -24,7 +25,7 @@ use zenkai_host::{Host as _, LiveHost};
 use super::source::Source;
 
 /// What is read, in this order. Recordings name a source by its `name`, which never changes its meaning.
-pub(super) static SOURCES: [&Source; 19] = [
+pub(super) static SOURCES: [&Source; 20] = [
     &cpu::SOURCE,
     &schedstat::SOURCE,
     &pressure::SOURCE,
@@ -42,6 +43,7 @@ pub(super) static SOURCES: [&Source; 19] = [
     &tcp::NETSTAT,
     &powercap::SOURCE,
     &hwmon::SOURCE,
+    &ipmi::SOURCE,
     &cgroup::SOURCE,
     &perf::SOURCE,
 ];
