@@ -33,5 +33,5 @@ pub use imported::{imported, imported_json};
 pub use json::{checks_json, doctor_json, json_text};
 pub use plan::{Verdict, plan, plan_json, verify, verify_json};
 pub use profile::{profile, profile_json, profile_list, profile_list_json};
-pub use text::{Style, render};
+pub use text::{Style, printable, printable_lines, render};
 pub use transaction::{fate, log, log_json, transaction, transaction_json, utc};

@@ -170,7 +170,7 @@ pub(crate) fn hidden(letter: char) -> bool {
 
 /// Text with control characters spelled out, so that data cannot steer the terminal. The bidirectional overrides
 /// are among them: they can make a path read as another one.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
@@ -178,6 +178,18 @@ fn printable(text: &str) -> String {
             _ if hidden(letter) => out.extend(letter.escape_default()),
             _ => out.push(letter),
         }
+    }
+    out
+}
+
+/// The same for a message of several lines: line breaks stay, and what follows one is indented, so that no line of it
+/// looks like one of ours.
+pub fn printable_lines(text: &str) -> String {
+    let mut lines = text.split('\n');
+    let mut out = printable(lines.next().unwrap_or_default());
+    for line in lines {
+        out.push_str(if line.starts_with("  ") { "\n" } else { "\n  " });
+        out.push_str(&printable(line));
     }
     out
 }

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::statistics::design::{Law, block_of_all, two_arm_block};
-use crate::statistics::sequential::local_levels;
 use crate::statistics::verdict::{Better, Rule};
 
 /// Version of `experiment.json` and `trials.jsonl` written by this program.
@@ -83,6 +82,18 @@ pub struct Confirms {
     /// Its interval, in per cent.
     #[serde(default)]
     pub interval: [Option<f64>; 2],
+    /// How many settings were put to the proof together. They share the error rate: this experiment has its part.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub among: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_one(number: &usize) -> bool {
+    *number == 1
 }
 
 /// `experiment.json`.
@@ -147,8 +158,7 @@ impl Plan {
         let mut rule = Rule::new(better, seed, cap);
         if arms.len() > 2 {
             rule.law = Law::Pairs;
-            rule.alpha /= crate::statistics::real(arms.len() - 1);
-            rule.levels = local_levels(&rule.looks, rule.alpha);
+            rule.share(arms.len() - 1);
         }
         Self {
             version: PLAN_VERSION,

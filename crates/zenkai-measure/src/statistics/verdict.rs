@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::design::Law;
 use super::estimate::{Interval, Series, Test};
+use super::real;
 use super::redraw::{DRAWS, Redraws};
 use super::sequential::{local_levels, looks};
 
@@ -75,6 +76,13 @@ impl Rule {
         let looks = vec![pairs];
         let levels = local_levels(&looks, 0.05);
         Self { looks, levels, ..Self::new(better, seed, pairs) }
+    }
+
+    /// Gives this rule its part of the error rate that `many` tests share: with a part each, the chance that any of
+    /// them is wrong is at most what one of them alone had before (Bonferroni).
+    pub fn share(&mut self, many: usize) {
+        self.alpha /= real(many.max(1));
+        self.levels = local_levels(&self.looks, self.alpha);
     }
 
     /// The limit of equivalence in log units.

@@ -141,6 +141,7 @@ fn a_confirmation_says_what_the_setting_carries() {
     let recipe = Recipe::default();
     let mut plan = recipe.plan();
     plan.confirms = Some(zenkai_measure::experiment::Confirms {
+        among: 1,
         dir: "/tmp/first".into(),
         knob: "swappiness".into(),
         what: vec!["vm.swappiness".into()],

@@ -7,7 +7,7 @@ use zenkai_host::{Act, Knob, TunableHost, Value, errno_name, value};
 
 use super::{
     Fate, Row,
-    journal::{Deed, End, Journal, Record, Run, Turn, line},
+    journal::{Deed, End, Journal, Kind, Record, Run, Turn, line},
     store::JournalFile,
 };
 use crate::{couplings::Moves, same};
@@ -127,7 +127,13 @@ fn run_one(
         Ok(finished) => Some(format!("exit code {}", finished.code)),
         Err(error) => Some(errno_name(&error)),
     };
-    let fate = failed.clone().map_or(Fate::Set, |why| Fate::Refused { why });
+    let is_undo = matches!(journal.begin.kind, Kind::Undo { .. });
+    let fate = match failed.clone() {
+        None => Fate::Set,
+        // What an undo does not do is still there.
+        Some(why) if is_undo && run.back => Fate::NotRestored { why },
+        Some(why) => Fate::Refused { why },
+    };
     rows.push(Row { what: run.act.to_string(), knob: None, from: Value::Absent, to: Value::Absent, fate });
     failed.map_or(Ok(()), |why| Err(format!("{}: {why}", run.act)))
 }

@@ -389,6 +389,12 @@ pub(super) fn new(args: &NewArgs, out: &mut dyn Write) -> Result<Exit, CommandEr
 
 impl From<TransactionError> for CommandError {
     fn from(error: TransactionError) -> Self {
-        Self::usage(error)
+        match &error {
+            TransactionError::State { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                let refused = Self::not_permitted(error);
+                if is_root() { refused } else { refused.hint("the same with `sudo`: only root may read it") }
+            }
+            _ => Self::usage(error),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{io, io::Write, process::ExitCode};
 
+use zenkai_report::printable_lines;
+
 /// Exit codes, the same for every command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -57,6 +59,8 @@ pub enum Kind {
     Usage,
     /// The system refused.
     NotPermitted,
+    /// Something could not be put back.
+    NotRestored,
     /// Whoever read our output went away.
     OutputClosed,
 }
@@ -92,6 +96,12 @@ impl CommandError {
         Self { kind: Kind::NotPermitted, error: error.into(), hints: Vec::new() }
     }
 
+    /// The machine is not as it was.
+    pub fn not_restored(error: impl Into<anyhow::Error>) -> Self {
+        let hint = "put right what stands in the way; the next zenkai command tries again";
+        Self { kind: Kind::NotRestored, error: error.into(), hints: vec![hint.to_owned()] }
+    }
+
     /// Adds something to try.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -101,14 +111,16 @@ impl CommandError {
 
     pub(super) fn report(&self, err: &mut dyn Write) -> Exit {
         if self.kind != Kind::OutputClosed {
-            let _ = writeln!(err, "zenkai: {:#}", self.error);
+            // A message may quote what a program wrote or how a file is called.
+            let _ = writeln!(err, "zenkai: {}", printable_lines(&format!("{:#}", self.error)));
             for hint in &self.hints {
-                let _ = writeln!(err, "  try: {hint}");
+                let _ = writeln!(err, "  try: {}", printable_lines(hint));
             }
         }
         match self.kind {
             Kind::Usage => Exit::Usage,
             Kind::NotPermitted => Exit::NotPermitted,
+            Kind::NotRestored => Exit::NotRestored,
             Kind::OutputClosed => Exit::Fine,
         }
     }
@@ -130,5 +142,24 @@ impl From<serde_json::Error> for CommandError {
 impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::of(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_wrote_does_not_steer_the_terminal() {
+        let error = CommandError::usage(anyhow::anyhow!("it said \u{1b}]0;title\u{7}\r\nthen"))
+            .hint("--out a\u{1b}b");
+        let mut told = Vec::new();
+        assert_eq!(error.report(&mut told), Exit::Usage);
+        let told = String::from_utf8(told).unwrap();
+        assert_eq!(told, "zenkai: it said \\u{1b}]0;title\\u{7}\\r\n  then\n  try: --out a\\u{1b}b\n");
+        assert_eq!(
+            CommandError::not_restored(anyhow::anyhow!("x")).report(&mut Vec::new()),
+            Exit::NotRestored
+        );
     }
 }

@@ -141,6 +141,11 @@ pub(super) fn called(what: &str) -> String {
     below.map_or_else(|| what.to_owned(), |name| name.chars().map(swapped).collect())
 }
 
+/// The knob of that name: a file, or else a sysctl.
+pub(super) fn knob(what: &str) -> Knob {
+    if what.starts_with('/') { Knob::Attribute(what.to_owned()) } else { Knob::Sysctl(what.to_owned()) }
+}
+
 /// Whether a setting is meant by `name`: by its whole name, or by the end of it from a dot or slash on. Several devices
 /// have files of one name each; they are all meant.
 pub(super) fn named(name: &str, what: &str) -> bool {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use zenkai_host::{Knob, LiveHost, value};
+use zenkai_host::{LiveHost, value};
 use zenkai_measure::{
-    experiment::{Comparison, Confirms, Plan, Setting, Store, analyze},
+    experiment::{Comparison, Confirms, Plan, Setting, Trial, analyze},
     statistics::verdict::Verdict,
 };
 use zenkai_tune::nearest;
@@ -23,18 +23,25 @@ pub(super) struct Confirmation {
     /// Where the trials of this one go.
     pub(super) dir: PathBuf,
     pub(super) confirms: Confirms,
+    /// How many settings are put to the proof in this run, this one too: they share the error rate.
+    pub(super) among: usize,
     /// The arm without the setting, and the whole arm.
     pub(super) specs: [ArmSpec; 2],
 }
 
-/// What is to be done about `name` after the experiment in `dir`; the reason where there is nothing to prove.
-pub(super) fn confirmation(dir: &Path, name: &str) -> Result<Result<Confirmation, String>, CommandError> {
-    let (base, trials) = Store::read(dir)?;
-    let comparisons = analyze(&base, &trials).map_err(CommandError::usage)?;
-    let setting = |found: &&Comparison| !meant(&base, found.arm, name).is_empty();
+/// What is to be done about `name` after the experiment that is kept in `dir`; the reason where there is nothing to
+/// prove.
+pub(super) fn confirmation(
+    dir: &Path,
+    base: &Plan,
+    trials: &[Trial],
+    name: &str,
+) -> Result<Result<Confirmation, String>, CommandError> {
+    let comparisons = analyze(base, trials).map_err(CommandError::usage)?;
+    let setting = |found: &&Comparison| !meant(base, found.arm, name).is_empty();
     let with_it: Vec<&Comparison> = comparisons.iter().filter(setting).collect();
     if with_it.is_empty() {
-        return Err(unknown(&base, name));
+        return Err(unknown(base, name));
     }
     let is_different = |found: &&&Comparison| found.judgement.verdict == Verdict::Different;
     let found = match with_it.iter().filter(is_different).copied().collect::<Vec<_>>().as_slice() {
@@ -50,9 +57,9 @@ pub(super) fn confirmation(dir: &Path, name: &str) -> Result<Result<Confirmation
     let change = look.and_then(|look| look.change);
     let (a, b) = (&base.arms[0], &base.arms[found.arm]);
     let whole = arm::one(&b.parts)?;
-    let settings = meant(&base, found.arm, name);
+    let settings = meant(base, found.arm, name);
     let values: Vec<(String, Option<String>)> =
-        settings.iter().map(|setting| as_in_first(&base, &whole, setting)).collect::<Result<_, _>>()?;
+        settings.iter().map(|setting| as_in_first(base, &whole, setting)).collect::<Result<_, _>>()?;
     let confirms = Confirms {
         dir: dir.display().to_string(),
         knob: name.to_owned(),
@@ -61,9 +68,10 @@ pub(super) fn confirmation(dir: &Path, name: &str) -> Result<Result<Confirmation
         b: b.name.clone(),
         percent: change.map(|change| change.percent),
         interval: change.map_or([None; 2], |change| [change.low, change.high]),
+        among: 1,
     };
     let specs = [whole.without(&values)?, whole];
-    Ok(Ok(Confirmation { dir: free(dir)?, confirms, specs, base }))
+    Ok(Ok(Confirmation { dir: free(dir)?, confirms, among: 1, specs, base: base.clone() }))
 }
 
 /// The settings of the arm that are meant by `name`; the one that is called so, if there is one.
@@ -93,9 +101,10 @@ fn as_in_first(
         None => return Ok((setting.what.clone(), None)),
     };
     let what = &setting.what;
-    let knob = if what.starts_with('/') { Knob::Attribute(what.clone()) } else { Knob::Sysctl(what.clone()) };
     match wanted {
-        Some(wanted) if value(&LiveHost, &knob).is_ok() => Ok((what.clone(), Some(wanted.clone()))),
+        Some(wanted) if value(&LiveHost, &arm::knob(what)).is_ok() => {
+            Ok((what.clone(), Some(wanted.clone())))
+        }
         // Another kind of knob: only an arm that does not touch it leaves it as it was.
         _ if in_first.is_none() => Ok((what.clone(), None)),
         _ => Err(CommandError::usage(anyhow!(
@@ -139,7 +148,7 @@ fn free(dir: &Path) -> Result<PathBuf, CommandError> {
 mod tests {
     use std::fmt::Write as _;
 
-    use zenkai_measure::experiment::{Arm, Metric, Status, Trial};
+    use zenkai_measure::experiment::{Arm, Metric, Status, Store};
     use zenkai_measure::statistics::verdict::Better;
 
     use super::*;
@@ -175,7 +184,8 @@ mod tests {
     #[test]
     fn one_setting_is_left_as_it_was() {
         let dir = experiment("different", 0.8);
-        let found = confirmation(&dir, "swappiness").unwrap().unwrap();
+        let (plan, trials) = Store::read(&dir).unwrap();
+        let found = confirmation(&dir, &plan, &trials, "swappiness").unwrap().unwrap();
         assert_eq!(found.dir, dir.join("confirm-1"));
         let mut texts = String::new();
         for spec in &found.specs {
@@ -184,7 +194,7 @@ mod tests {
         let whole = "set:vm.swappiness=1 + set:vm.dirty_ratio=5";
         assert_eq!(texts, format!("{whole} + without:vm.swappiness\n{whole}\n"));
         assert!(found.confirms.percent.is_some_and(|percent| (-21.0..-19.0).contains(&percent)));
-        let error = confirmation(&dir, "vm.swapiness").err().unwrap();
+        let error = confirmation(&dir, &plan, &trials, "vm.swapiness").err().unwrap();
         assert_eq!(error.hints, ["--confirm vm.swappiness"]);
         std::fs::remove_dir_all(dir).unwrap();
     }
@@ -192,7 +202,8 @@ mod tests {
     #[test]
     fn without_a_difference_there_is_nothing_to_confirm() {
         let dir = experiment("same", 1.0);
-        let why = confirmation(&dir, "vm.dirty_ratio").unwrap().err().unwrap();
+        let (plan, trials) = Store::read(&dir).unwrap();
+        let why = confirmation(&dir, &plan, &trials, "vm.dirty_ratio").unwrap().err().unwrap();
         assert!(why.contains("no arm that sets vm.dirty_ratio was found to be different"), "{why}");
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -18,7 +18,7 @@ use std::{
 use anyhow::anyhow;
 use zenkai_host::{LiveHost, gauges::Interrupt};
 use zenkai_measure::{
-    experiment::{Arm, Finish, Metric, Plan, RunError, StageError, Store, StoreError, carry_out},
+    experiment::{Arm, Confirms, Finish, Metric, Plan, RunError, StageError, Store, StoreError, carry_out},
     metric::Choice,
     statistics::verdict::Better,
     workload,
@@ -28,9 +28,10 @@ use super::{CommandError, Exit, change, experiment::Stored, guard::Guard, output
 pub(super) use arm::ArmSpec;
 use confirm::Confirmation;
 pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
-pub(super) use progress::{Teller, visible};
+pub(super) use progress::Teller;
 pub(super) use stage::{LiveArm, LiveStage};
 pub(super) use trust::dir_with as trusted_dir;
+pub(super) use zenkai_report::printable as visible;
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::watch()?;
@@ -59,17 +60,19 @@ fn all(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, CommandError> {
-    let (mut exit, dir) = carry_on(args, asked, arms, session, interrupt, err)?;
+    let (mut exit, store, dir) = carry_on(args, asked, arms, session, interrupt, err)?;
+    let mut pages = Vec::new();
     // A program that reads JSON wants one document: it has the confirmations in it.
     if !args.json || args.confirm.is_empty() || exit != Exit::Fine {
-        show(args, &dir, out, err)?;
+        pages.push(show(args, &dir, out, err)?);
     }
     for knob in &args.confirm {
         if exit != Exit::Fine {
             break;
         }
-        let confirmation = match confirm::confirmation(&dir, knob)? {
-            Ok(confirmation) => confirmation,
+        // From memory: what lies in the directory could have been exchanged meanwhile, and arms are commands.
+        let confirmation = match confirm::confirmation(&dir, &store.plan, &store.trials, knob)? {
+            Ok(confirmation) => Confirmation { among: args.confirm.len(), ..confirmation },
             Err(why) => {
                 writeln!(err, "zenkai: nothing to confirm: {why}")?;
                 continue;
@@ -78,18 +81,22 @@ fn all(
         writeln!(err, "\nzenkai: what does {knob} do alone?")?;
         let asked = Asked::confirming(confirmation);
         let arms = asked.arms()?;
-        let (ended, of_knob) = carry_on(args, asked, arms, session, interrupt, err)?;
+        let (ended, _, of_knob) = carry_on(args, asked, arms, session, interrupt, err)?;
         if !args.json {
-            show(args, &of_knob, out, err)?;
+            pages.push(show(args, &of_knob, out, err)?);
         }
         exit = ended;
     }
     if !args.confirm.is_empty() && exit == Exit::Fine {
         let stored = Stored::open(&dir)?.with_everything(&dir)?;
-        save_page(&stored, &dir)?;
+        let page = save_page(&stored, &dir)?;
         if args.json {
             output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
+            pages = vec![page];
         }
+    }
+    for page in pages {
+        writeln!(err, "graphs: {}", page.display())?;
     }
     Ok(exit)
 }
@@ -190,7 +197,7 @@ fn carry_on(
     session: Option<&zenkai_tune::transaction::Session>,
     interrupt: &Interrupt,
     err: &mut dyn Write,
-) -> Result<(Exit, PathBuf), CommandError> {
+) -> Result<(Exit, Store, PathBuf), CommandError> {
     let choice = choice(asked.metric.as_deref(), &arms)?;
     if args.measuring.no_sample && choice.name() == "joules" {
         return Err(CommandError::usage(anyhow!(
@@ -201,7 +208,9 @@ fn carry_on(
     let (mut store, dir) = if let Some(opened) = asked.store {
         opened
     } else {
-        let plan = lay_down(args, &asked, &mut stage)?;
+        // An arm that could not be left is graver than whatever was told first.
+        let plan = lay_down(args, &asked, &mut stage)
+            .or_else(|error| stage.leave().map_err(CommandError::not_restored).and(Err(error)))?;
         let dir = match asked.confirmation {
             Some(confirmation) => confirmation.dir,
             None => directory(args.out.as_ref(), "compare", plan.created_unix_s)?,
@@ -211,15 +220,18 @@ fn carry_on(
     stage.ready(&store.plan, &store.trials, &dir);
     let mut teller = Teller::new(store.plan.clone(), store.trials.len(), err);
     options::tell_plan(&store.plan, &dir, &mut |line| teller.keep(line));
+    if store.plan.confirms.is_none() {
+        options::tell_confirmations(args, &mut |line| teller.keep(line));
+    }
     let finish = carry_out(&mut store, &mut stage, &mut |progress| teller.tell(progress));
     teller.end();
     // The machine first, whatever came of the experiment.
     if let Err(why) = stage.leave() {
         teller.keep(&format!("zenkai: {why}"));
-        return Ok((Exit::NotRestored, dir));
+        return Ok((Exit::NotRestored, store, dir));
     }
     match finish {
-        Ok(finish) => Ok((told(&finish, &dir, &mut teller), dir)),
+        Ok(finish) => Ok((told(&finish, &dir, &mut teller), store, dir)),
         Err(error) => {
             let error = run_error(error);
             // With nothing measured there is nothing to go on with: most likely a word has to be typed again.
@@ -260,12 +272,13 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
         let command = spec.command().unwrap_or_default();
         arms.push(Arm { settings, command, parts: spec.words.clone(), ..Arm::new(name, spec.text()) });
     }
-    if let Some(Confirmation { base, confirms, .. }) = &asked.confirmation {
+    if let Some(Confirmation { base, confirms, among, .. }) = &asked.confirmation {
         let (metric, better) = (base.metric.clone(), base.rule.better);
         let most = base.rule.looks.last().copied().unwrap_or_else(|| args.measuring.pairs());
         let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.measuring.seed(), most);
+        plan.rule.share(*among);
         options::adjust_as(base, &mut plan);
-        plan.confirms = Some(confirms.clone());
+        plan.confirms = Some(Confirms { among: *among, ..confirms.clone() });
         return Ok(plan);
     }
     let measuring = &args.measuring;
@@ -339,8 +352,8 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// The result, and a page with all of it beside the trials.
-fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Result<(), CommandError> {
+/// The result, and a page with all of it beside the trials; gives where that is.
+fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Result<PathBuf, CommandError> {
     let stored = Stored::open(dir)?.with_everything(dir)?;
     let page = save_page(&stored, dir)?;
     let shown = stored.shown();
@@ -356,8 +369,7 @@ fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Re
     } else {
         output::write_blocks(out, &zenkai_report::experiment(&shown))?;
     }
-    writeln!(err, "graphs: {}", page.display())?;
-    Ok(())
+    Ok(page)
 }
 
 fn save_page(stored: &Stored, dir: &Path) -> Result<PathBuf, CommandError> {

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use zenkai_measure::{
-    experiment::{Plan, Setting, Settle},
+    experiment::{Confirms, Plan, Setting, Settle},
     statistics::{
         real,
         sequential::local_levels,
@@ -53,7 +53,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arms", "command", "aa", "metric", "better", "out", "seed"])]
     pub(super) resume: Option<PathBuf>,
     /// If the arms are different, prove by a fresh experiment what this setting of the arm does alone: a sysctl, a file,
-    /// or the end of its name. May be given several times, and with --resume after an experiment that is over
+    /// or the end of its name. May be given several times, which share the error rate of 5 %, and with --resume after an
+    /// experiment that is over
     #[arg(long, value_name = "KNOB")]
     pub(super) confirm: Vec<String>,
     /// Write JSON
@@ -259,12 +260,31 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
         "if nothing differs, {:.1} % of such experiments say it does",
         100.0 * plan.rule.alpha * real(plan.arms.len().saturating_sub(1)),
     ));
+    if let Some(Confirms { among: among @ 2.., .. }) = &plan.confirms {
+        tell(&format!(
+            "one of {among} settings put to the proof in this run: together {:.1} %",
+            100.0 * plan.rule.alpha * real(*among)
+        ));
+    }
     // 2.8 sd √(2/n): power 80 % at a level of 5 %, two-sided.
     tell(&format!(
         "a difference of {:.2} times the spread of the runs is found four times in five",
         2.8 * (2.0 / real(most.max(1))).sqrt(),
     ));
     tell(&format!("kept in {}", dir.display()));
+}
+
+/// What comes after the experiment if it finds a difference, laid down before its first run.
+pub(super) fn tell_confirmations(args: &Args, tell: &mut dyn FnMut(&str)) {
+    let knobs = &args.confirm;
+    if !knobs.is_empty() {
+        let each =
+            100.0 * Rule::new(verdict::Better::Lower, 0, args.measuring.pairs()).alpha / real(knobs.len());
+        tell(&format!(
+            "then, if different, by a fresh experiment each, at an error rate of {each:.1} %: what {} alone do",
+            knobs.join(", ")
+        ));
+    }
 }
 
 fn setting(setting: &Setting) -> String {

@@ -12,6 +12,7 @@ use zenkai_measure::{
         verdict::{Change, Verdict},
     },
 };
+use zenkai_report::printable;
 
 /// Half of the interval's bar, in characters.
 const HALF: u32 = 12;
@@ -143,8 +144,9 @@ impl<'a> Teller<'a> {
     /// the last, cut.
     fn line(&mut self, texts: &[String]) {
         if self.live {
-            let columns =
-                rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col));
+            // A serial console does not know its width and says 0.
+            let size = rustix::termios::tcgetwinsize(io::stderr()).ok().filter(|size| size.ws_col > 0);
+            let columns = size.map_or(80, |size| usize::from(size.ws_col));
             let text = fitting(texts, columns.saturating_sub(1));
             let _ = write!(self.err, "\r\x1b[K{text}").and_then(|()| self.err.flush());
         }
@@ -153,7 +155,7 @@ impl<'a> Teller<'a> {
     /// A line that stays.
     pub(in crate::cli) fn keep(&mut self, text: &str) {
         let clear = if self.live { "\r\x1b[K" } else { "" };
-        let _ = writeln!(self.err, "{clear}{}", visible(text));
+        let _ = writeln!(self.err, "{clear}{}", printable(text));
     }
 
     /// Ends the line that is written over.
@@ -164,16 +166,12 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// What programs wrote must not move the cursor.
-pub(in crate::cli) fn visible(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
-}
-
 /// The first of `texts` that is at most `width` wide, else as much of the last as fits.
 fn fitting(texts: &[String], width: usize) -> String {
-    let mut shown = texts.iter().map(|text| visible(text));
-    let fits = shown.find(|text| text.chars().count() <= width);
-    fits.unwrap_or_else(|| texts.last().map_or("", String::as_str).chars().take(width).collect())
+    // What programs wrote must not move the cursor, wherever it is cut.
+    let shown: Vec<String> = texts.iter().map(|text| printable(text)).collect();
+    let fits = shown.iter().find(|text| text.chars().count() <= width).or(shown.last());
+    fits.map(|text| text.chars().take(width).collect()).unwrap_or_default()
 }
 
 /// `-5.2 % [-6.3, -4.1]`
@@ -240,9 +238,9 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_gets_the_numbers() {
-        let texts = ["a long line".to_owned(), "short\n".to_owned(), "no".to_owned()];
+        let texts = ["a long line".to_owned(), "short\r".to_owned(), "no\r".to_owned()];
         let shown = [20, 7, 4, 1].map(|width| fitting(&texts, width));
-        assert_eq!(shown, ["a long line", "short\u{fffd}", "no", "n"].map(str::to_owned));
+        assert_eq!(shown, ["a long line", "short\\r", "no\\r", "n"].map(str::to_owned));
     }
 
     #[test]
@@ -250,6 +248,5 @@ mod tests {
         assert_eq!(clock(Duration::from_secs(3723)), "1:02:03");
         assert_eq!(clock(Duration::from_secs(63)), "1:03");
         assert_eq!((duration(0.0123).as_str(), duration(2.0).as_str()), ("12.3 ms", "2.00 s"));
-        assert_eq!(visible("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeMap,
     path::{Path, PathBuf},
     thread::{self, JoinHandle},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
@@ -53,8 +54,10 @@ pub(in crate::cli) struct LiveStage<'a> {
     /// The experiment's directory, where samples go.
     dir: PathBuf,
     entered: Option<Entered>,
-    /// Why an arm could not be left: then the machine is not as it was, whatever comes after.
+    /// What could not be put back: then the machine is not as it was, whatever comes after.
     stuck: Option<String>,
+    /// What the knobs of all arms showed when the experiment began, by name.
+    baseline: BTreeMap<String, (Knob, Value)>,
     /// Whose energy is compared.
     domain: Option<String>,
     /// No run begins after this.
@@ -96,8 +99,21 @@ impl<'a> LiveStage<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        let (stuck, domain, until) = (None, None, None);
-        Self { session, arms, choice, timeout, sample, interrupt, dir, entered, stuck, domain, until }
+        let (stuck, baseline, domain, until) = (None, BTreeMap::new(), None, None);
+        Self {
+            session,
+            arms,
+            choice,
+            timeout,
+            sample,
+            interrupt,
+            dir,
+            entered,
+            stuck,
+            baseline,
+            domain,
+            until,
+        }
     }
 
     /// Takes over what the plan says of every run.
@@ -107,6 +123,13 @@ impl<'a> LiveStage<'a> {
         self.timeout = seconds(plan.timeout_s);
         self.sample = seconds(plan.sample_s);
         dir.clone_into(&mut self.dir);
+        // An experiment that is gone on with began before this process.
+        for Setting { what, from, .. } in plan.arms.iter().flat_map(|arm| &arm.settings) {
+            if let Some(from) = from {
+                let known = || (arm::knob(what), Value::from(from.as_str()));
+                self.baseline.entry(what.clone()).or_insert_with(known);
+            }
+        }
     }
 
     /// Enters the arm and leaves it again, to know that it can be done, and what it changes.
@@ -115,8 +138,7 @@ impl<'a> LiveStage<'a> {
         self.leave()?;
         let text = |value: &Value| value.text().map(|text| text.trim_end().to_owned());
         let rows = report.map(|report| report.rows).unwrap_or_default();
-        let done =
-            rows.into_iter().filter(|row| !matches!(row.fate, Fate::Skipped { .. } | Fate::Kept { .. }));
+        let done = rows.into_iter().filter(is_done);
         let setting = |row: Row| {
             let to = if let Fate::Adjusted { shows } = &row.fate { shows } else { &row.to };
             Setting { what: arm::called(&row.what), from: text(&row.from), to: text(to) }
@@ -140,19 +162,59 @@ impl<'a> LiveStage<'a> {
             let request = Request { label: format!("arm {}", spec.text()), ..change::request(kind) };
             let report = session.apply(&LiveHost, &plan, &request).map_err(failed)?;
             if report.end != End::Done {
+                self.stuck = not_put_back(&report.rows);
                 let why =
                     if let End::RolledBack { why } = &report.end { why.as_str() } else { "it was refused" };
                 return Err(failed(format!("{} cannot be entered: {why}", spec.text())));
             }
             transaction = report.id;
             let knobs = report.rows.iter().filter_map(|row| row.knob.clone());
-            shows =
-                knobs.filter_map(|knob| value(&LiveHost, &knob).ok().map(|shows| (knob, shows))).collect();
+            shows = showing(knobs);
             made.report = Some(report);
             (held, made.holds) = hold(&plan);
         }
+        let rows = made.report.as_ref().map_or(&[][..], |report| &report.rows);
+        let moved = self.moved(rows);
+        // What only other arms set is watched too: this arm is measured with it as it is.
+        let others = self.baseline.values().map(|(knob, _)| knob.clone());
+        let others = others.filter(|knob| shows.iter().all(|(own, _)| own != knob));
+        shows.extend(showing(others.collect::<Vec<_>>()));
         self.entered = Some(Entered { arm, transaction, shows, disturbed, _held: held, spoilt: false });
-        Ok(made)
+        moved.map_or(Ok(made), |why| Err(failed(why)))
+    }
+
+    /// Whether a knob no longer has the value that it had when the experiment began, told by what an arm found when it
+    /// was entered. Knobs are noted when they are seen for the first time.
+    fn moved(&mut self, rows: &[Row]) -> Option<String> {
+        let told = |name: &str, then: &Value, now: &Value| {
+            let text =
+                |value: &Value| value.text().map_or("absent".to_owned(), |text| text.trim().to_owned());
+            format!(
+                "somebody else changed {name}: it was {} when the experiment began and is {} now, so that what is \
+                 measured from here on would be compared with another machine. Set it back and go on, or begin anew",
+                text(then),
+                text(now)
+            )
+        };
+        // An arm that changes nothing is the machine as it was; what others set may follow from what an arm sets.
+        if rows.is_empty() {
+            let now = |knob: &Knob| value(&LiveHost, knob).ok();
+            let mut known = self.baseline.iter();
+            return known.find_map(|(name, (knob, then))| {
+                now(knob).filter(|now| !same(now, then)).map(|now| told(name, then, &now))
+            });
+        }
+        let mut moved = None;
+        for row in rows.iter().filter(|row| is_done(row)) {
+            let Some(knob @ (Knob::Sysctl(_) | Knob::Attribute(_))) = &row.knob else { continue };
+            let name = arm::called(&row.what);
+            let (_, then) =
+                self.baseline.entry(name.clone()).or_insert_with(|| (knob.clone(), row.from.clone()));
+            if !same(&row.from, then) {
+                moved = moved.or(Some(told(&name, then, &row.from)));
+            }
+        }
+        moved
     }
 
     /// Leaves the arm, if one is entered. Tells what somebody else changed meanwhile, which is kept.
@@ -172,9 +234,8 @@ impl<'a> LiveStage<'a> {
         let Some(session) = self.session else { return Ok(None) };
         let request = change::request(Kind::Undo { of: id });
         let report = session.leave(&LiveHost, id, &request).map_err(failed)?;
-        let stuck = report.rows.iter().find(|row| matches!(row.fate, Fate::NotRestored { .. }));
-        if let Some(Row { what, fate: Fate::NotRestored { why }, .. }) = stuck {
-            return Err(failed(format!("{what} could not be put back: {why}")));
+        if let Some(why) = not_put_back(&report.rows) {
+            return Err(failed(why));
         }
         let kept = report.rows.into_iter().find(|row| matches!(row.fate, Fate::Kept { .. }));
         Ok(kept.map(|row| format!("somebody else changed {}", row.what)))
@@ -236,6 +297,25 @@ impl<'a> LiveStage<'a> {
         trial.samples = Some(name);
         Ok(())
     }
+}
+
+/// What these knobs show, of those that can be read.
+fn showing(knobs: impl IntoIterator<Item = Knob>) -> Vec<(Knob, Value)> {
+    knobs.into_iter().filter_map(|knob| value(&LiveHost, &knob).ok().map(|shows| (knob, shows))).collect()
+}
+
+/// Whether something was done about it.
+fn is_done(row: &Row) -> bool {
+    !matches!(row.fate, Fate::Skipped { .. } | Fate::Kept { .. })
+}
+
+/// What a transaction that was to put things back, or did so when it was refused, could not: a knob, or a command of
+/// the user's (`leave=`) that failed.
+fn not_put_back(rows: &[Row]) -> Option<String> {
+    rows.iter().find_map(|row| match &row.fate {
+        Fate::NotRestored { why } => Some(format!("{} could not be put back: {why}", row.what)),
+        _ => None,
+    })
 }
 
 /// Why the arm cannot be: a setting that was asked for by name cannot be made, or none of what it is about can. A
