@@ -122,6 +122,10 @@ impl fmt::Display for Value {
 /// exist is an error, since writing cannot create it.
 pub fn value(host: &dyn Host, knob: &Knob) -> io::Result<Value> {
     let Some(path) = knob.path() else {
+        // A name that is none.
+        if matches!(knob, Knob::Sysctl(_)) {
+            return Err(Errno::INVAL.into());
+        }
         return match host.query(&Query::Knob(knob.clone())) {
             Ok(Reply::Text(text)) => Ok(Value::Text(text)),
             Ok(_) => Err(Errno::PROTO.into()),
@@ -175,7 +179,9 @@ impl Knob {
                         other => other,
                     })
                     .collect();
-                Some(format!("/proc/sys/{tail}"))
+                // `//` in a name would become `..` in the path.
+                let is_plain = tail.split('/').all(|part| !matches!(part, "" | "." | ".."));
+                is_plain.then(|| format!("/proc/sys/{tail}"))
             }
             _ => None,
         }
@@ -226,5 +232,8 @@ mod tests {
         assert_eq!(Knob::Sysctl("vm.swappiness".into()).path().unwrap(), "/proc/sys/vm/swappiness");
         let vlan = Knob::Sysctl("net.ipv4.conf.eth0/1.forwarding".into());
         assert_eq!(vlan.path().unwrap(), "/proc/sys/net/ipv4/conf/eth0.1/forwarding");
+        for name in ["", "vm..swappiness", "vm.//.//.//.etc.passwd", "a."] {
+            assert_eq!(Knob::Sysctl(name.into()).path(), None, "{name}");
+        }
     }
 }

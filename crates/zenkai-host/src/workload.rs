@@ -1,8 +1,9 @@
 //! Running the user's own command and telling what it took: the workload of an experiment.
 //!
 //! Unlike a profile's script ([`crate::Act`]) it is started as a shell would start it: the user's environment, the
-//! user's `PATH`, the user's directory. It has a process group of its own, so that Ctrl-C reaches only us, unless it is
-//! to keep the user's terminal.
+//! user's `PATH`, the user's directory. It has a session of its own, so that Ctrl-C reaches only us, and so that a program
+//! that asks for a password at the terminal (ssh, sudo) fails; in the background of our session it would be stopped, and
+//! we would wait for ever. Or it keeps the user's terminal, where that is asked for.
 
 mod cgroup;
 mod child;
@@ -23,6 +24,7 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
+pub use cgroup::end_leftovers;
 pub use child::fork_and_wait;
 
 use cgroup::Cgroup;

@@ -6,6 +6,8 @@ use std::{
     io,
     mem::MaybeUninit,
     os::fd::{AsFd as _, BorrowedFd, FromRawFd as _, OwnedFd},
+    os::unix::process::CommandExt as _,
+    process::Command,
     time::Duration,
 };
 
@@ -22,9 +24,13 @@ pub struct Interrupt(OwnedFd);
 impl Interrupt {
     /// From now on these signals wait to be seen. To be called before threads are started, which take the mask of
     /// signals over. Processes that [`crate::workload`] starts do not.
+    ///
+    /// Ctrl-Z (SIGTSTP) does nothing from now on: stopped in mid-work we would leave the machine as it just is, and count
+    /// the pause as the workload's time.
     pub fn watch() -> io::Result<Self> {
-        let set = signals();
+        let set = signals([libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
         mask(libc::SIG_BLOCK, &set)?;
+        mask(libc::SIG_BLOCK, &signals([libc::SIGTSTP]))?;
         // SAFETY: reads the set and makes a new descriptor.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if fd < 0 {
@@ -61,13 +67,25 @@ pub enum Sent {
     ToUs,
 }
 
-fn signals() -> libc::sigset_t {
+/// Lets a command begin with no signal blocked, whatever is blocked here: a mask outlives `execve` (signal(7)), and
+/// `std::process::Command` leaves it as it is. A daemon that is started so could not be ended by SIGTERM.
+pub(crate) fn with_no_signal_blocked(command: &mut Command) -> &mut Command {
+    let none = no_signals();
+    // SAFETY: pthread_sigmask may be called between fork and exec (signal-safety(7)); nothing is allocated.
+    unsafe { command.pre_exec(move || mask(libc::SIG_SETMASK, &none)) }
+}
+
+fn no_signals() -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: sigemptyset fills in the set that it is given.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
     // SAFETY: sigemptyset has just filled it in.
-    let mut set = unsafe { set.assume_init() };
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    unsafe { set.assume_init() }
+}
+
+fn signals(signals: impl IntoIterator<Item = libc::c_int>) -> libc::sigset_t {
+    let mut set = no_signals();
+    for signal in signals {
         // SAFETY: a set that was filled in and a signal that exists.
         unsafe { libc::sigaddset(&raw mut set, signal) };
     }
@@ -135,6 +153,36 @@ mod tests {
         let happened = wait(&interrupt, Some(&process), Duration::from_secs(60)).unwrap();
         assert_eq!(happened, Happened::Ended);
         assert!(child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_command_gets_its_signals() {
+        // In a thread of its own: only it has these signals blocked.
+        let ended = std::thread::spawn(|| {
+            let _interrupt = Interrupt::watch().unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a test needs a process")]
+            let mut command = Command::new("sh");
+            command.args(["-c", "kill -TERM $$; exit 3"]);
+            with_no_signal_blocked(&mut command).spawn().unwrap().wait().unwrap()
+        });
+        let ended = ended.join().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
+    }
+
+    #[test]
+    fn nobody_stops_us_in_mid_work() {
+        // In a thread of its own: only it has these signals blocked.
+        let status = std::thread::spawn(|| {
+            let _interrupt = Interrupt::watch().unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a test looks at its own thread")]
+            std::fs::read_to_string("/proc/thread-self/status").unwrap()
+        });
+        let status = status.join().unwrap();
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGTSTP] {
+            assert_ne!(blocked & 1 << (signal - 1), 0, "{signal}");
+        }
     }
 
     #[test]

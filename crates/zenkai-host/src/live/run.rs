@@ -18,7 +18,7 @@ use rustix::{
 };
 
 use super::trusted;
-use crate::{Act, Finished};
+use crate::{Act, Finished, gauges};
 
 /// What is kept of both outputs together. More says nothing to a reader, and it goes into the journal.
 const OUTPUT_LIMIT: usize = 64 * 1024;
@@ -99,7 +99,7 @@ fn script(path: &str, arguments: &[String], environment: &[(String, String)]) ->
 fn finish(mut command: Command, limit: Duration) -> io::Result<Finished> {
     let (reader, writer) = io::pipe()?;
     command.stdout(writer.try_clone()?).stderr(writer).process_group(0);
-    let mut child = command.spawn()?;
+    let mut child = gauges::with_no_signal_blocked(&mut command).spawn()?;
     // The command holds the pipe's writing end, which would keep the reading end from ever ending.
     drop(command);
     let output = collect(&mut child, reader, limit);
@@ -187,6 +187,16 @@ mod tests {
         assert_eq!(command(&["sh", "-c", "kill -9 $$"]).unwrap().code, 137);
         assert_eq!(command(&["no-such-program"]).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(command(&["/bin/true"]).is_err() && command(&[]).is_err());
+    }
+
+    #[test]
+    fn what_we_wait_for_is_not_blocked_in_what_we_start() {
+        // In a thread of its own: only it has these signals blocked.
+        let ended = std::thread::spawn(|| {
+            let _interrupt = gauges::Interrupt::watch().unwrap();
+            command(&["grep", "SigBlk", "/proc/self/status"]).unwrap()
+        });
+        assert_eq!(ended.join().unwrap().output, "SigBlk:\t0000000000000000\n");
     }
 
     #[test]

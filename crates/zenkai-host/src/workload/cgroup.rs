@@ -7,7 +7,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -26,7 +26,7 @@ const NAMES: u32 = 64;
 /// Largest file that is read: `cgroup.procs` of 100 000 processes.
 const LARGEST: usize = 1024 * 1024;
 /// How long killed processes may take to go.
-const PATIENCE_S: i64 = 2;
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The cgroup of one job, removed with all that is in it when dropped.
 #[derive(Debug)]
@@ -84,22 +84,7 @@ impl Cgroup {
 
     /// Kills all that is in it.
     pub(super) fn kill(&self) {
-        for dir in self.dirs() {
-            // Linux 5.14. Before, and in version 1: one after the other, as long as new ones are born.
-            if write(&dir.join("cgroup.kill"), "1").is_ok() {
-                continue;
-            }
-            for _ in 0..8 {
-                let pids = read(&dir.join("cgroup.procs")).unwrap_or_default();
-                if pids.trim().is_empty() {
-                    break;
-                }
-                for pid in pids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
-                    // A process that has gone meanwhile is what was wanted.
-                    let _ = kill_process(pid, Signal::KILL);
-                }
-            }
-        }
+        self.dirs().for_each(|dir| kill_all(dir));
     }
 
     /// Waits until nothing is in it any more, reads its counters and removes it.
@@ -138,12 +123,39 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         self.kill();
-        if let Some(dir) = &self.unified {
+        for dir in self.dirs() {
             // What does not end stays, and the next run looks at it again.
             let _ = wait_until_empty(dir);
-        }
-        for dir in self.dirs() {
             let _ = remove(dir);
+        }
+    }
+}
+
+/// Kills all that is in a cgroup.
+fn kill_all(dir: &Path) {
+    // Linux 5.14. Before, and in version 1: one after the other, as long as new ones are born.
+    if write(&dir.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    for _ in 0..8 {
+        let pids = read(&dir.join("cgroup.procs")).unwrap_or_default();
+        if pids.trim().is_empty() {
+            return;
+        }
+        for pid in pids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
+            // A process that has gone meanwhile is what was wanted.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Ends the jobs of every zenkai that was killed: of a job only the first process dies with it.
+pub fn end_leftovers() {
+    for (kind, option) in [("cgroup2", ""), ("cgroup", "cpu")] {
+        let Some((mount, own)) = place(kind, option) else { continue };
+        for parent in within_limits(&own, &mount) {
+            // Where nothing may be changed nothing of ours is left.
+            let _ = remove_leftovers(parent);
         }
     }
 }
@@ -234,7 +246,7 @@ fn make_below(parent: &Path) -> io::Result<PathBuf> {
     Err(Errno::EXIST.into())
 }
 
-/// Removes empty directories of ours whose zenkai is no more.
+/// Removes directories of ours whose zenkai is no more, with what is left running in them.
 fn remove_leftovers(parent: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(parent, flags, Mode::empty())?;
@@ -245,11 +257,30 @@ fn remove_leftovers(parent: &Path) -> io::Result<()> {
         let gone =
             owner.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
+            let dir = parent.join(&*name);
+            if is_of_our_namespace(&dir) {
+                kill_all(&dir);
+                let _ = wait_until_empty(&dir);
+            }
             // Refused while something is in it.
-            let _ = remove(&parent.join(&*name));
+            let _ = remove(&dir);
         }
     }
     Ok(())
+}
+
+/// Whether all processes in it count their numbers as we do (pid_namespaces(7)). Otherwise the number in the name may
+/// be that of a zenkai in a container, which lives.
+fn is_of_our_namespace(dir: &Path) -> bool {
+    let namespace = |pid: &str| rustix::fs::readlink(format!("/proc/{pid}/ns/pid"), Vec::new());
+    let Ok(own) = namespace("self") else { return false };
+    let pids = read(&dir.join("cgroup.procs"));
+    // A process that we cannot see has the number 0.
+    pids.is_ok_and(|pids| {
+        pids.lines().all(|pid| {
+            pid != "0" && namespace(pid).map_or_else(|error| error == Errno::NOENT, |theirs| theirs == own)
+        })
+    })
 }
 
 fn remove(dir: &Path) -> io::Result<()> {
@@ -259,7 +290,10 @@ fn remove(dir: &Path) -> io::Result<()> {
 /// Waits for `populated 0` in `cgroup.events`, whose changes poll(2) tells.
 fn wait_until_empty(dir: &Path) -> io::Result<()> {
     let path = dir.join("cgroup.events");
-    let events = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let events = match rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
+        Err(Errno::NOENT) => return look_until_empty(dir),
+        events => events?,
+    };
     // One change each for the killed processes' own cgroups, which they may have made.
     for _ in 0..64 {
         let mut text = [0_u8; 256];
@@ -268,13 +302,25 @@ fn wait_until_empty(dir: &Path) -> io::Result<()> {
             return Ok(());
         }
         let mut waited = [PollFd::new(&events, PollFlags::PRI)];
-        match poll(&mut waited, Some(&Timespec { tv_sec: PATIENCE_S, tv_nsec: 0 })) {
+        match poll(&mut waited, Some(&Timespec::try_from(PATIENCE).map_err(|_| Errno::INVAL)?)) {
             Ok(0) => return Err(Errno::TIMEDOUT.into()),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Err(Errno::BUSY.into())
+}
+
+/// The same in version 1, which tells nobody.
+fn look_until_empty(dir: &Path) -> io::Result<()> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        if read(&dir.join("cgroup.procs"))?.trim().is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Err(Errno::TIMEDOUT.into())
 }
 
 /// "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0"

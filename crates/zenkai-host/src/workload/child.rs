@@ -208,7 +208,7 @@ extern "C" fn launch(launch: *mut c_void) -> c_int {
     #[expect(clippy::multiple_unsafe_ops_per_block, reason = "they have one reason to be sound")]
     unsafe {
         let apart = launch.streams.is_none_or(|[input, output, error]| {
-            libc::setpgid(0, 0) == 0
+            libc::setsid() != -1
                 && libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == 0
                 && libc::dup2(input, 0) == 0
                 && libc::dup2(output, 1) == 1

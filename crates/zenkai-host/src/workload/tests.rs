@@ -117,12 +117,12 @@ fn it_starts_as_from_a_shell() {
     };
     // Rust programs ignore SIGPIPE, number 13, and whoever started us may ignore others.
     assert_eq!((mask("SigBlk:"), mask("SigIgn:") & 1 << 12), (0, 0));
-    let mut job = job(&["sh", "-c", "echo $PATH; echo; cut -d ' ' -f 5 /proc/$$/stat; echo $$"]);
+    let mut job = job(&["sh", "-c", "echo $PATH; echo; cut -d ' ' -f 5,6,7 /proc/$$/stat; echo $$ $$ 0"]);
     job.environment = vec![("PATH".into(), "/usr/bin:/bin".into())];
     let text = String::from_utf8(ran(&job).stdout).unwrap();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     assert_eq!(lines[0], "/usr/bin:/bin");
-    assert_eq!(lines[2], lines[3], "a process group of its own");
+    assert_eq!(lines[2], lines[3], "a process group and a session of its own, without a terminal");
     let nul = Job { argv: vec!["echo".into(), "a\0b".into()], ..job };
     assert_eq!(run(&nul, None, &mut |_| ()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
@@ -229,7 +229,14 @@ fn a_cgroup_counts_all_and_goes() {
             // No process has this number: it is PID_MAX_LIMIT.
             let leftover = used.dir.with_file_name("zenkai-4194304-0");
             rustix::fs::mkdir(&leftover, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+            // What it left running goes with it.
+            #[expect(clippy::disallowed_methods, reason = "a test needs a process that is not a job's")]
+            let mut orphan = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a test moves it by hand")]
+            std::fs::write(leftover.join("cgroup.procs"), orphan.id().to_string()).unwrap();
             self::ran(&job(&["true"]));
+            let ended = orphan.wait().unwrap();
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(9));
             assert!(rustix::fs::stat(&leftover).is_err());
         }
         Err(why) => {

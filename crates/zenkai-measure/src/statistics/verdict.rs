@@ -78,6 +78,12 @@ impl Rule {
         Self { looks, levels, ..Self::new(better, seed, pairs) }
     }
 
+    /// Judges once, at the last look, with all of the error rate.
+    pub fn look_once(&mut self) {
+        self.looks = self.looks.last().copied().into_iter().collect();
+        self.levels = local_levels(&self.looks, self.alpha);
+    }
+
     /// Gives this rule its part of the error rate that `many` tests share: with a part each, the chance that any of
     /// them is wrong is at most what one of them alone had before (Bonferroni).
     pub fn share(&mut self, many: usize) {

@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use zenkai_host::workload::end_leftovers;
+
 use super::{CommandError, Exit, change};
 
 /// The hidden command's name.
@@ -55,6 +57,8 @@ pub(super) fn run(err: &mut dyn Write) -> Result<Exit, CommandError> {
     let mut said = Vec::new();
     io::stdin().take(64).read_to_end(&mut said)?;
     if said != GOOD_BYE {
+        // First what still loads the machine: it may hold what is to be put back.
+        end_leftovers();
         change::recover_within(LOCK_WAIT, err);
     }
     Ok(Exit::Fine)

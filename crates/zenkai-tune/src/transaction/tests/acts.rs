@@ -13,32 +13,38 @@ fn run(word: &str) -> Wish {
     Wish { want: Want::Run { act: command(word), undo, verify: None }, ..wish("/sys/thp", "never") }
 }
 
-/// Writes down what was set and run, in order.
-struct Diary<'h>(&'h FakeHost, std::sync::Mutex<Vec<String>>);
+/// A machine with something of its own when it is changed: reading is the other's.
+struct Behind<'h, S, R> {
+    host: &'h FakeHost,
+    set: S,
+    run: R,
+}
 
-impl Host for Diary<'_> {
+impl<S: Send + Sync, R: Send + Sync> Host for Behind<'_, S, R> {
     fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.0.read(path)
+        self.host.read(path)
     }
     fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
-        self.0.list(dir)
+        self.host.list(dir)
     }
     fn resolve(&self, path: &str) -> io::Result<String> {
-        self.0.resolve(path)
+        self.host.resolve(path)
     }
     fn query(&self, query: &Query) -> io::Result<Reply> {
-        self.0.query(query)
+        self.host.query(query)
     }
 }
 
-impl TunableHost for Diary<'_> {
+impl<S, R> TunableHost for Behind<'_, S, R>
+where
+    S: Fn(&Knob, &Value) -> io::Result<()> + Send + Sync,
+    R: Fn(&Act) -> io::Result<Finished> + Send + Sync,
+{
     fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
-        self.1.lock().unwrap().push(format!("{knob}={}", value.text().unwrap_or("-").trim()));
-        self.0.set(knob, value)
+        (self.set)(knob, value)
     }
     fn run(&self, act: &Act) -> io::Result<Finished> {
-        self.1.lock().unwrap().push(act.to_string());
-        self.0.run(act)
+        (self.run)(act)
     }
 }
 
@@ -47,15 +53,24 @@ fn acts_are_undone_in_reverse_after_the_file_is_back() {
     for by_off in [false, true] {
         let (dir, host) = (tempfile::tempdir().unwrap(), machine());
         let store = store(&dir);
-        let diary = Diary(&host, std::sync::Mutex::default());
+        let diary = std::sync::Mutex::new(Vec::new());
+        let set = |knob: &Knob, value: &Value| {
+            diary.lock().unwrap().push(format!("{knob}={}", value.text().unwrap_or("-").trim()));
+            host.set(knob, value)
+        };
+        let run_act = |act: &Act| {
+            diary.lock().unwrap().push(act.to_string());
+            host.run(act)
+        };
+        let behind = Behind { host: &host, set, run: run_act };
         let wishes = vec![run("first"), wish("/etc/text", "new\n"), run("second")];
-        apply(&diary, &store, Kind::Profile, "a", wishes);
+        apply(&behind, &store, Kind::Profile, "a", wishes);
         if by_off {
-            apply(&diary, &store, Kind::Off, "", Vec::new());
+            apply(&behind, &store, Kind::Off, "", Vec::new());
         } else {
-            undo(&diary, &store, false).unwrap();
+            undo(&behind, &store, false).unwrap();
         }
-        let told = diary.1.lock().unwrap().join(" ");
+        let told = diary.lock().unwrap().join(" ");
         assert_eq!(told, "first file /etc/text=new second unsecond file /etc/text=old unfirst");
     }
 }
@@ -91,6 +106,42 @@ fn an_act_that_may_have_run_is_undone() {
 }
 
 #[test]
+fn an_act_that_cannot_be_undone_is_tried_again() {
+    let (dir, host) = (tempfile::tempdir().unwrap(), machine());
+    let store = store(&dir);
+    let refuses = std::sync::atomic::AtomicBool::new(true);
+    let run_act = |act: &Act| match host.run(act) {
+        Ok(finished) if refuses.load(Ordering::Relaxed) && *act == command("unfirst") => {
+            Ok(Finished { code: 1, ..finished })
+        }
+        other => other,
+    };
+    let set = |knob: &Knob, value: &Value| host.set(knob, value);
+    let behind = Behind { host: &host, set, run: run_act };
+    let trial = Kind::Trial { instead_of_profile: false };
+    let id = apply(&behind, &store, trial, "a", vec![run("first"), run("second")]).id.unwrap();
+    let stuck = |report: &Report| {
+        let stuck = report.rows.iter().filter(|row| matches!(row.fate, Fate::NotRestored { .. }));
+        stuck.map(|row| row.what.clone()).collect::<Vec<_>>()
+    };
+    let session = Session::begin(&host, &store, "test", Duration::ZERO);
+    drop(session);
+    // That was the next command after a death: all is undone, and nothing is left.
+    assert!(!store.ids().unwrap().contains(&id));
+    let id = apply(&behind, &store, trial, "a", vec![run("first"), run("second")]).id.unwrap();
+    for _ in 0..2 {
+        let session = Session::begin(&behind, &store, "test", Duration::ZERO).unwrap();
+        assert_eq!(stuck(session.recovered.as_ref().unwrap()), ["unfirst"]);
+    }
+    refuses.store(false, Ordering::Relaxed);
+    let before = host.acts().len();
+    let session = Session::begin(&behind, &store, "test", Duration::ZERO).unwrap();
+    assert!(stuck(session.recovered.as_ref().unwrap()).is_empty());
+    assert_eq!(host.acts().split_off(before), [command("unfirst")], "what was undone is not undone again");
+    assert!(!store.ids().unwrap().contains(&id));
+}
+
+#[test]
 fn managed_interrupts_are_skipped() {
     let path = "/proc/irq/30/smp_affinity_list";
     let host = machine().file(path, "0-3\n").rule(path, StoreRule::Reject(5));
@@ -103,36 +154,6 @@ fn managed_interrupts_are_skipped() {
     assert!(undone.rows.iter().all(|row| row.what != path), "{:?}", undone.rows);
 }
 
-/// A machine on which every task has ended once it is to be changed.
-struct Ended<'h>(&'h FakeHost);
-
-impl Host for Ended<'_> {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        self.0.read(path)
-    }
-    fn list(&self, dir: &str) -> io::Result<Vec<DirEntry>> {
-        self.0.list(dir)
-    }
-    fn resolve(&self, path: &str) -> io::Result<String> {
-        self.0.resolve(path)
-    }
-    fn query(&self, query: &Query) -> io::Result<Reply> {
-        self.0.query(query)
-    }
-}
-
-impl TunableHost for Ended<'_> {
-    fn set(&self, knob: &Knob, value: &Value) -> io::Result<()> {
-        match knob {
-            Knob::Task { .. } => Err(io::Error::from_raw_os_error(3)),
-            _ => self.0.set(knob, value),
-        }
-    }
-    fn run(&self, act: &Act) -> io::Result<Finished> {
-        self.0.run(act)
-    }
-}
-
 #[test]
 fn a_task_that_has_ended_is_no_failure() {
     let knob = Knob::Task { tid: 7, start_ticks: 9, parameter: TaskParameter::Policy };
@@ -142,13 +163,19 @@ fn a_task_that_has_ended_is_no_failure() {
         let want = Want::Set { knob: knob.clone(), to: "f:1".into(), when: When::Now };
         vec![Wish { want, ..wish("/sys/thp", "never") }]
     };
-    let report = apply(&Ended(&host), &store(&dir), Kind::Profile, "a", wishes());
+    // Every task has ended once it is to be changed.
+    let set = |knob: &Knob, value: &Value| match knob {
+        Knob::Task { .. } => Err(io::Error::from_raw_os_error(3)),
+        _ => host.set(knob, value),
+    };
+    let ended = Behind { host: &host, set, run: |act: &Act| host.run(act) };
+    let report = apply(&ended, &store(&dir), Kind::Profile, "a", wishes());
     assert_eq!(report.end, End::Done);
     assert!(matches!(report.rows[0].fate, Fate::Skipped { .. }));
     // The same on the way back.
     let store = store(&dir2);
     apply(&host, &store, Kind::Profile, "a", wishes());
-    assert_eq!(undo(&Ended(&host), &store, false).unwrap().end, End::Done);
+    assert_eq!(undo(&ended, &store, false).unwrap().end, End::Done);
 }
 
 #[test]

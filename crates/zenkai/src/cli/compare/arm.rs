@@ -1,7 +1,7 @@
 //! What the user compares: words of the command line, and what they ask of the machine.
 
 use anyhow::anyhow;
-use zenkai_host::{Act, Knob, LiveHost};
+use zenkai_host::{Act, Host, Knob, LiveHost, value};
 use zenkai_tune::{
     Want, When, Wish, nearest,
     profile::{Library, MainConf},
@@ -144,6 +144,19 @@ pub(super) fn called(what: &str) -> String {
 /// The knob of that name: a file, or else a sysctl.
 pub(super) fn knob(what: &str) -> Knob {
     if what.starts_with('/') { Knob::Attribute(what.to_owned()) } else { Knob::Sysctl(what.to_owned()) }
+}
+
+/// The kernel parameter of `host` whose name is nearest to this one, which is none, part for part.
+pub(super) fn nearest_sysctl(host: &dyn Host, name: &str) -> Option<String> {
+    let mut dir = "/proc/sys".to_owned();
+    for part in Knob::Sysctl(name.to_owned()).path()?.strip_prefix("/proc/sys/")?.split('/') {
+        let entries = host.list(&dir).ok()?;
+        let mut known = entries.iter().map(|entry| entry.name.as_str());
+        let near = known.clone().find(|known| *known == part).or_else(|| nearest(part, &mut known))?;
+        dir = format!("{dir}/{near}");
+    }
+    let near = called(&dir);
+    value(host, &Knob::Sysctl(near.clone())).is_ok().then_some(near)
 }
 
 /// Whether a setting is meant by `name`: by its whole name, or by the end of it from a dot or slash on. Several devices
@@ -325,6 +338,17 @@ mod tests {
         );
         assert_eq!(called("/proc/sys/net/ipv4/conf/eth0.1/forwarding"), "net.ipv4.conf.eth0/1.forwarding");
         assert!(named("swappiness", "vm.swappiness") && !named("", "vm.swappiness"));
+    }
+
+    #[test]
+    fn the_nearest_parameter_is_found() {
+        let near = |name: &str| nearest_sysctl(&LiveHost, name);
+        for name in ["vm.swapiness", "vn.swappiness", "vm.swappines"] {
+            assert_eq!(near(name).as_deref(), Some("vm.swappiness"));
+        }
+        for name in ["vm", "vm.nothing_like_it_at_all", "vm.//.//etc.passwd", ""] {
+            assert_eq!(near(name), None, "{name}");
+        }
     }
 
     #[test]

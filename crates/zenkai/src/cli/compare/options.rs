@@ -11,7 +11,6 @@ use zenkai_measure::{
     experiment::{Confirms, Plan, Setting, Settle},
     statistics::{
         real,
-        sequential::local_levels,
         verdict::{self, Rule},
     },
 };
@@ -161,7 +160,7 @@ impl Args {
     pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
         self.measuring.adjust(plan, switches);
         if self.fixed {
-            only_last_look(&mut plan.rule);
+            plan.rule.look_once();
         }
         plan.aa = self.aa;
     }
@@ -205,15 +204,10 @@ pub(super) fn adjust_as(base: &Plan, plan: &mut Plan) {
     plan.rule.rho = base.rule.rho;
     plan.rule.precision = base.rule.precision;
     if base.rule.looks.len() == 1 {
-        only_last_look(&mut plan.rule);
+        plan.rule.look_once();
     }
     (plan.settle, plan.timeout_s, plan.sample_s) = (base.settle, base.timeout_s, base.sample_s);
     plan.created_unix_s = now_unix_s();
-}
-
-fn only_last_look(rule: &mut Rule) {
-    rule.looks = rule.looks.last().copied().into_iter().collect();
-    rule.levels = local_levels(&rule.looks, rule.alpha);
 }
 
 /// What is laid down before the first run, for the user.

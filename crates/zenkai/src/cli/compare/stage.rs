@@ -321,8 +321,12 @@ fn not_put_back(rows: &[Row]) -> Option<String> {
 /// Why the arm cannot be: a setting that was asked for by name cannot be made, or none of what it is about can. A
 /// profile may have parts that this machine does not have, even all of them: then it is the machine without a profile.
 fn impossible(plan: &Plan, is_profile: bool) -> Option<String> {
-    let cannot = |step: &Step| match &step.state {
-        State::Cannot { why, .. } => Some(why.clone()),
+    let cannot = |step: &Step| match (&step.state, step.wish.knob()) {
+        (State::Cannot { why, .. }, Some(Knob::Sysctl(name))) => {
+            let near = arm::nearest_sysctl(&LiveHost, name).filter(|near| near != name);
+            Some(near.map_or(why.clone(), |near| format!("{why}; did you mean `{near}`?")))
+        }
+        (State::Cannot { why, .. }, _) => Some(why.clone()),
         _ => None,
     };
     let by_name = |step: &&Step| step.wish.origin == Origin::CommandLine;
