@@ -65,6 +65,9 @@ pub enum Kind {
     OutputClosed,
 }
 
+/// What to do when something could not be put back.
+pub(super) const PUT_RIGHT: &str = "put right what stands in the way; the next zenkai command tries again";
+
 /// A failure with what to do about it.
 #[derive(Debug)]
 pub struct CommandError {
@@ -98,8 +101,7 @@ impl CommandError {
 
     /// The machine is not as it was.
     pub fn not_restored(error: impl Into<anyhow::Error>) -> Self {
-        let hint = "put right what stands in the way; the next zenkai command tries again";
-        Self { kind: Kind::NotRestored, error: error.into(), hints: vec![hint.to_owned()] }
+        Self { kind: Kind::NotRestored, error: error.into(), hints: vec![PUT_RIGHT.to_owned()] }
     }
 
     /// Adds something to try.

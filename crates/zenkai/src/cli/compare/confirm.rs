@@ -23,6 +23,8 @@ pub(super) struct Confirmation {
     /// Where the trials of this one go.
     pub(super) dir: PathBuf,
     pub(super) confirms: Confirms,
+    /// How many of this experiment's settings were put to the proof so far, this one too.
+    pub(super) nth: u32,
     /// How many settings are put to the proof in this run, this one too: they share the error rate.
     pub(super) among: usize,
     /// The arm without the setting, and the whole arm.
@@ -71,7 +73,8 @@ pub(super) fn confirmation(
         among: 1,
     };
     let specs = [whole.without(&values)?, whole];
-    Ok(Ok(Confirmation { dir: free(dir)?, confirms, among: 1, specs, base: base.clone() }))
+    let (nth, dir) = free(dir)?;
+    Ok(Ok(Confirmation { dir, confirms, nth, among: 1, specs, base: base.clone() }))
 }
 
 /// The settings of the arm that are meant by `name`; the one that is called so, if there is one.
@@ -131,14 +134,14 @@ fn unknown(plan: &Plan, name: &str) -> CommandError {
     }
 }
 
-/// A new directory below the experiment's.
-fn free(dir: &Path) -> Result<PathBuf, CommandError> {
-    let names = (1..1000).map(|nth| dir.join(format!("confirm-{nth}")));
-    for path in names {
+/// A new directory below the experiment's, and its number.
+fn free(dir: &Path) -> Result<(u32, PathBuf), CommandError> {
+    for nth in 1..1000 {
+        let path = dir.join(format!("confirm-{nth}"));
         match std::fs::create_dir(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(CommandError::usage(anyhow!("{}: {error}", path.display()))),
-            Ok(()) => return Ok(path),
+            Ok(()) => return Ok((nth, path)),
         }
     }
     Err(CommandError::usage(anyhow!("{} has too many confirmations", dir.display())))

@@ -24,7 +24,7 @@ use zenkai_measure::{
     workload,
 };
 
-use super::{CommandError, Exit, change, experiment::Stored, guard::Guard, output, report};
+use super::{CommandError, Exit, change, error, experiment::Stored, guard::Guard, output, report};
 pub(super) use arm::ArmSpec;
 use confirm::Confirmation;
 pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
@@ -228,6 +228,7 @@ fn carry_on(
     // The machine first, whatever came of the experiment.
     if let Err(why) = stage.leave() {
         teller.keep(&format!("zenkai: {why}"));
+        teller.keep(&format!("  try: {}", error::PUT_RIGHT));
         return Ok((Exit::NotRestored, store, dir));
     }
     match finish {
@@ -272,10 +273,11 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
         let command = spec.command().unwrap_or_default();
         arms.push(Arm { settings, command, parts: spec.words.clone(), ..Arm::new(name, spec.text()) });
     }
-    if let Some(Confirmation { base, confirms, among, .. }) = &asked.confirmation {
+    if let Some(Confirmation { base, confirms, among, nth, .. }) = &asked.confirmation {
         let (metric, better) = (base.metric.clone(), base.rule.better);
         let most = base.rule.looks.last().copied().unwrap_or_else(|| args.measuring.pairs());
-        let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, args.measuring.seed(), most);
+        let seed = args.measuring.seed_of(*nth);
+        let mut plan = Plan::new(arms, asked.workload.clone(), metric, better, seed, most);
         plan.rule.share(*among);
         options::adjust_as(base, &mut plan);
         plan.confirms = Some(Confirms { among: *among, ..confirms.clone() });

@@ -144,6 +144,13 @@ impl Measuring {
         self.seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 12)
     }
 
+    /// The seed of the nth experiment that follows from the first: another one, since an order that is known from
+    /// before is no chance any more.
+    pub(super) fn seed_of(&self, nth: u32) -> u64 {
+        // SplitMix's increment keeps them apart.
+        self.seed().wrapping_add(u64::from(nth).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 12
+    }
+
     /// What the options change about the recommended plan.
     pub(in crate::cli) fn adjust(&self, plan: &mut Plan, switches: bool) {
         plan.rule.rho = self.rho;
