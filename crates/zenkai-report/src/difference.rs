@@ -7,6 +7,7 @@ use zenkai_diagnose::difference::{
 };
 use zenkai_facts::Facts;
 
+use crate::experiment::words::shell;
 use crate::{Block, Detail, Field};
 
 /// So many differences are shown unless all are asked for.
@@ -59,10 +60,13 @@ pub(crate) struct Like {
 
 pub(crate) fn like(comparison: &Comparison, carried: usize) -> Like {
     let noun = if carried == 1 { "setting" } else { "settings" };
-    let to = if comparison.b == "now" { String::new() } else { format!(" --to {}", comparison.b) };
+    let mut words = ["zenkai", "settings", "--from", &comparison.a].map(str::to_owned).to_vec();
+    if comparison.b != "now" {
+        words.extend(["--to".to_owned(), comparison.b.clone()]);
+    }
     Like {
         sentence: format!("To make B like A as far as that can be done now ({carried} {noun})"),
-        command: format!("zenkai settings --from {}{to}", comparison.a),
+        command: shell(&words),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{About, Explanation, Moved, Order, Pairing, of_pairing, words};
+use super::{About, Explanation, Moved, Order, Pairing, Role, of_pairing, words};
 use crate::experiment::{Plan, Status, Trial, outcome};
 use crate::statistics::{median, unordered};
 
@@ -22,7 +22,13 @@ pub fn explain_apart(plan: &Plan, trials: &[Trial], about: &BTreeMap<String, Abo
     let of_metric = moved(&y, &is_b);
     let pairing = Pairing { plan, trials, order: Order::Unknown { y, is_b }, theta: of_metric.theta };
     let mut explanation = of_pairing(&pairing, 1, about);
-    explanation.sentences = words::sentences_apart(plan, &explanation, of_metric.p <= MOVED);
+    let is_moved = of_metric.p <= MOVED;
+    if !is_moved {
+        // There is nothing to explain.
+        let explains = explanation.channels.iter_mut().filter(|channel| channel.role == Role::Explains);
+        explains.for_each(|channel| channel.role = Role::AlsoChanged);
+    }
+    explanation.sentences = words::sentences_apart(plan, &explanation, is_moved);
     explanation
 }
 
@@ -53,7 +59,6 @@ pub(super) fn residuals(y: &[Option<f64>], is_b: &[bool]) -> Vec<Option<f64>> {
 mod tests {
     use super::*;
     use crate::experiment::made_up::Recipe;
-    use crate::explain::Role;
 
     /// The same trials, but all of the first arm before all of the other.
     fn apart(recipe: &Recipe) -> Explanation {
@@ -81,6 +86,7 @@ mod tests {
         let found = apart(&Recipe { effect: 0.0, pairs: 4, noise: 0.05, ..Recipe::default() });
         let said = found.sentences.join(" ");
         assert!(!said.contains("explains"), "{said}");
+        assert!(found.channels.iter().all(|channel| channel.role != Role::Explains));
         let nothing = explain_apart(&Recipe::default().plan(), &[], &BTreeMap::new());
         assert!(nothing.channels.is_empty() && nothing.sentences.is_empty());
     }

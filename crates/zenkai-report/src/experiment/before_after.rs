@@ -21,6 +21,8 @@ pub struct BeforeAfter<'a> {
     pub names: [&'a str; 2],
     /// When each was laid down, in seconds since 1970.
     pub laid_down: [u64; 2],
+    /// What makes the two less alike than they should be, or keeps something from being shown.
+    pub warnings: &'a [String],
     /// What differs between the machine's two states, where both recordings hold a capture.
     pub states: Option<States<'a>>,
 }
@@ -123,13 +125,16 @@ impl BeforeAfter<'_> {
             ));
         } else if self.states.is_some() {
             next.push((
-                "Nothing that differs can be changed while the machine runs, so nothing can be tested now."
+                "Nothing of what differs can be turned back and forth while the machine runs, so nothing can be tested now."
                     .to_owned(),
                 None,
             ));
         }
         if let Some(others) = self.not_now() {
-            let again = format!("{}-again", self.names[0].rsplit('/').next().unwrap_or("before"));
+            // A label must be a plain name; that of a directory may be none.
+            let plain =
+                |name: &&str| name.len() < 50 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            let again = format!("{}-again", Some(self.names[0]).filter(plain).unwrap_or("before"));
             let runs = self.runs()[0].max(4).to_string();
             let words = ["zenkai", "record", "--runs", &runs, "--label", &again].map(str::to_owned);
             next.push((
@@ -231,7 +236,8 @@ pub fn before_after(report: &BeforeAfter, detail: Detail) -> Vec<Block> {
     blocks.push(Block::Text(String::new()));
     blocks.push(Block::Table(report.rows()));
     blocks.push(arms_table(experiment));
-    blocks.extend(experiment.notes.iter().map(|note| Block::Text(format!("Note: {note}."))));
+    let note = |note: &String| Block::Text(format!("Note: {}.", note.trim_end_matches('.')));
+    blocks.extend(report.warnings.iter().map(note));
     let said = report.said();
     blocks.push(Block::Heading("What this shows, and what it cannot".to_owned()));
     blocks.push(Block::Item { title: "It shows".to_owned(), lines: vec![said.shows] });
@@ -245,7 +251,8 @@ pub fn before_after(report: &BeforeAfter, detail: Detail) -> Vec<Block> {
     }
     if let Some(states) = report.states {
         blocks.push(Block::Heading("What differs between the two states of the machine".to_owned()));
-        blocks.extend(crate::difference(states.facts, states.comparison, 0, detail));
+        // Its first block says which machines these are, which stands above.
+        blocks.extend(crate::difference(states.facts, states.comparison, 0, detail).into_iter().skip(1));
     }
     if !said.next.is_empty() {
         blocks.push(Block::Heading("Which difference is it?".to_owned()));
@@ -253,6 +260,10 @@ pub fn before_after(report: &BeforeAfter, detail: Detail) -> Vec<Block> {
             blocks.push(Block::Text(sentence));
             blocks.extend(command.map(|command| Block::Verbatim(format!("  {command}"))));
         }
+    }
+    if !experiment.notes.is_empty() {
+        blocks.push(Block::Text(String::new()));
+        blocks.extend(experiment.notes.iter().map(note));
     }
     blocks
 }
@@ -293,6 +304,6 @@ pub fn before_after_json(report: &BeforeAfter) -> serde_json::Result<Value> {
         "diff": differences,
         "toggles": report.states.map(|states| states.carried),
         "next": said.next.iter().filter_map(|(_, command)| command.as_ref()).collect::<Vec<_>>(),
-        "notes": experiment.notes,
+        "notes": report.warnings.iter().chain(experiment.notes).collect::<Vec<_>>(),
     }))
 }

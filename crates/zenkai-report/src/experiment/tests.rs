@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use zenkai_measure::experiment::made_up::Recipe;
-use zenkai_measure::experiment::{Status, analyze};
-use zenkai_measure::explain::explain;
+use zenkai_measure::experiment::{Joined, SideOf, Status, analyze, join, look_apart};
+use zenkai_measure::explain::{explain, explain_apart};
 
 use super::*;
 use crate::{Style, render};
@@ -17,6 +17,7 @@ pub(super) struct MadeUp {
     explanations: Vec<Explanation>,
     pub(super) host: Option<Value>,
     series: Vec<TimeSeries>,
+    apart: bool,
 }
 
 impl MadeUp {
@@ -31,6 +32,31 @@ impl MadeUp {
         let about = BTreeMap::new();
         let explained = comparisons.iter().map(|found| explain(&plan, &trials, found, &about).unwrap());
         let explanations = explained.collect();
+        let series = Self::series(recipe, &trials);
+        Self { plan, trials, comparisons, explanations, host: None, series, apart: false }
+    }
+
+    /// The same as two recordings, the other arm after the first.
+    pub(super) fn apart(recipe: &Recipe) -> Self {
+        let plan = recipe.plan();
+        let trials = recipe.trials(&plan);
+        let of_arm = |arm| -> Vec<Trial> {
+            let of_arm = trials.iter().filter(|trial| trial.arm == arm);
+            of_arm.map(|trial| Trial { arm: 0, ..trial.clone() }).collect()
+        };
+        let of_arm = [of_arm(0), of_arm(1)];
+        let mut plan = plan.clone();
+        plan.arms.truncate(1);
+        let side = |arm: usize| SideOf { name: "made up", plan: &plan, trials: &of_arm[arm] };
+        let joined = join(side(0), side(1)).unwrap();
+        let series = Self::series(recipe, &joined.trials);
+        let comparisons = vec![look_apart(&joined)];
+        let explanations = vec![explain_apart(&joined.plan, &joined.trials, &BTreeMap::new())];
+        let Joined { plan, trials, .. } = joined;
+        Self { plan, trials, comparisons, explanations, host: None, series, apart: true }
+    }
+
+    fn series(recipe: &Recipe, trials: &[Trial]) -> Vec<TimeSeries> {
         let mut series = Vec::new();
         for (index, trial) in trials.iter().enumerate() {
             for channel in trial.channels.keys() {
@@ -46,7 +72,7 @@ impl MadeUp {
                 series.push(empty.binned(&recipe.points(trial, channel, 60), bin_width(60.0, 1.0)));
             }
         }
-        Self { plan, trials, comparisons, explanations, host: None, series }
+        series
     }
 
     pub(super) fn shown(&self) -> Experiment<'_> {
@@ -61,7 +87,7 @@ impl MadeUp {
             series: &self.series,
             confirmed: &[],
             notes: &[],
-            apart: false,
+            apart: self.apart,
         }
     }
 

@@ -161,7 +161,9 @@ pub(super) fn arms_table(experiment: &Experiment) -> Block {
 
 pub(super) fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let name = experiment.short(explanation.arm);
-    blocks.push(Block::Heading(format!("{name}: beyond the middle")));
+    let heading =
+        if experiment.apart { "The other numbers".to_owned() } else { format!("{name}: beyond the middle") };
+    blocks.push(Block::Heading(heading));
     let mut rows = Vec::new();
     if let Some(lines) = &explanation.lines {
         for (words, line) in [
@@ -189,7 +191,12 @@ pub(super) fn secondary(experiment: &Experiment, explanation: &Explanation, bloc
 
 pub(super) fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let name = experiment.short(explanation.arm);
-    blocks.push(Block::Heading(format!("{name}: what explains it (an explanation, not proof)")));
+    let heading = if experiment.apart {
+        "What goes with it (an explanation, not proof)".to_owned()
+    } else {
+        format!("{name}: what explains it (an explanation, not proof)")
+    };
+    blocks.push(Block::Heading(heading));
     blocks.extend(explanation.sentences.iter().cloned().map(Block::Text));
     let changed = explanation.channels.iter().filter(|channel| channel.role != Role::NotChanged);
     let rows: Vec<Vec<String>> = changed

@@ -85,9 +85,9 @@ pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
     format!("[{}, {}]", limit(low), limit(high))
 }
 
-/// A p-value: as many digits as it is worth.
+/// A p-value: as many digits as it is worth, and never zero, which none is.
 pub(crate) fn p_value(p: f64) -> String {
-    if p < 0.001 { format!("{p:.4}") } else { format!("{p:.3}") }
+    if p < 0.001 { format!("{:.4}", p.max(0.0001)) } else { format!("{p:.3}") }
 }
 
 /// Whether a metric is spoken of as speed.
@@ -256,7 +256,7 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
 }
 
 /// A command as it can be given to a shell again.
-pub(super) fn shell(words: &[String]) -> String {
+pub(crate) fn shell(words: &[String]) -> String {
     let plain = |word: &String| {
         !word.is_empty()
             && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter))

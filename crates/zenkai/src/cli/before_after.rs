@@ -12,7 +12,7 @@ use zenkai_measure::{
     experiment::{
         Comparison, JoinError, Joined, Plan, SideOf, Store, Trial, join, look_apart, settled_blocks,
     },
-    explain::{Explanation, explain_apart},
+    explain::{About, Explanation, explain_apart},
 };
 use zenkai_report::{BeforeAfter, Detail, Experiment, TimeSeries};
 
@@ -69,6 +69,8 @@ struct Both {
     comparisons: [Comparison; 1],
     explanations: [Explanation; 1],
     series: Vec<TimeSeries>,
+    /// What makes the two less alike, and what keeps something from being shown.
+    warnings: Vec<String>,
     notes: Vec<String>,
     machines: Option<TwoMachines>,
 }
@@ -81,16 +83,17 @@ impl Both {
             return Err(CommandError::usage(anyhow!("{before} and {after} are the same recording")));
         }
         let joined = join(sides[0].of(), sides[1].of()).map_err(refused)?;
-        let mut notes = joined.notes.clone();
-        let (series, about) = recordings(&sides, &joined, &mut notes);
+        let mut warnings = joined.notes.clone();
+        let (series, about, notes) = recordings(&sides, &joined);
         let explanation = explain_apart(&joined.plan, &joined.trials, &about);
-        let machines = machines(&sides, &mut notes)?;
+        let machines = machines(&sides, &mut warnings)?;
         Ok(Self {
             comparisons: [look_apart(&joined)],
             explanations: [explanation],
             sides,
             joined,
             series,
+            warnings,
             notes,
             machines,
         })
@@ -114,6 +117,7 @@ impl Both {
             experiment,
             names: [0, 1].map(|side| self.sides[side].name.as_str()),
             laid_down: [0, 1].map(|side| self.sides[side].plan.created_unix_s),
+            warnings: &self.warnings,
             states: self.machines.as_ref().map(TwoMachines::states),
         }
     }
@@ -129,32 +133,35 @@ fn refused(error: JoinError) -> CommandError {
 }
 
 /// What was sampled on both sides, in bins of one width.
-fn recordings(
-    sides: &[Side; 2],
-    joined: &Joined,
-    notes: &mut Vec<String>,
-) -> (Vec<TimeSeries>, BTreeMap<String, zenkai_measure::explain::About>) {
-    let (mut series, mut about) = (Vec::new(), BTreeMap::new());
+fn recordings(sides: &[Side; 2], joined: &Joined) -> (Vec<TimeSeries>, BTreeMap<String, About>, Vec<String>) {
+    let (mut series, mut about, mut notes) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (arm, side) in sides.iter().enumerate() {
         let found = Recordings::of_arm(&side.dir, &joined.plan, &joined.trials, Some(arm));
         series.extend(found.series);
         about.extend(found.about);
-        let named = |note: String| format!("{}: {note}", joined.plan.arms[arm].name);
-        notes.extend(found.notes.into_iter().map(named));
+        let name = &joined.plan.arms[arm].name;
+        for note in found.notes {
+            // What both sides could not measure is said once.
+            let before = format!("before: {note}");
+            match notes.iter_mut().find(|known| **known == before) {
+                Some(known) if arm == 1 => *known = note,
+                _ => notes.push(format!("{name}: {note}")),
+            }
+        }
     }
-    (series, about)
+    (series, about, notes)
 }
 
 /// The two states of the machine, where both sides hold a capture. What is missing or damaged is noted: the numbers do
 /// not need it.
-fn machines(sides: &[Side; 2], notes: &mut Vec<String>) -> Result<Option<TwoMachines>, CommandError> {
+fn machines(sides: &[Side; 2], warnings: &mut Vec<String>) -> Result<Option<TwoMachines>, CommandError> {
     let mut captures = Vec::new();
     for side in sides {
         let path = side.dir.join(CAPTURE);
         match super::host::load(&path) {
             Ok(capture) => captures.push(capture),
             Err(_) if is_absent(&path) => {
-                notes.push(format!(
+                warnings.push(format!(
                     "{} holds no capture of the machine, so what differs is not shown; `zenkai record --runs` makes \
                      one",
                     side.name
@@ -162,7 +169,7 @@ fn machines(sides: &[Side; 2], notes: &mut Vec<String>) -> Result<Option<TwoMach
                 return Ok(None);
             }
             Err(error) => {
-                notes.push(format!("{:#}; what differs is not shown", error.error));
+                warnings.push(format!("{:#}; what differs is not shown", error.error));
                 return Ok(None);
             }
         }

@@ -103,6 +103,9 @@ fn header(page: &mut Page, report: &BeforeAfter) {
         ("machine", false),
     ];
     sections::table(page, &head, &report.rows());
+    for warning in report.warnings {
+        page.leaf("p", &[("class", "warning")], &format!("{}.", warning.trim_end_matches('.')));
+    }
 }
 
 fn arms(page: &mut Page, experiment: &Experiment) {

@@ -16,7 +16,7 @@ use super::experiment_html;
 /// Programs that are Chromium, and the Debian package of the smallest.
 const BROWSERS: [&str; 4] = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
 
-fn browser() -> Option<&'static str> {
+pub(super) fn browser() -> Option<&'static str> {
     let works = |name: &&&str| {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     };
@@ -60,7 +60,7 @@ fn page() -> String {
 /// no foreign script in.
 const HARNESS: &str = include_str!("browser_harness.html");
 
-fn harness(browser: &str, dir: &Path, width: &str) -> Value {
+pub(super) fn harness(browser: &str, dir: &Path, width: &str) -> Value {
     let path = dir.join("harness.html");
     fs::write(&path, HARNESS.replace("WIDTH", width)).unwrap();
     let arguments = ["--allow-file-access-from-files", "--window-size=1300,1000", "--dump-dom"];
@@ -93,23 +93,29 @@ fn a_browser_shows_the_page_and_its_script_works() {
 
 #[test]
 fn screenshots_for_people() {
+    screenshots("", &page());
+}
+
+/// Pictures of `page`, in light, in dark, on a telephone and on paper.
+pub(super) fn screenshots(prefix: &str, page: &str) {
     let Some(browser) = browser() else { return };
     let target = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/screenshots"));
     fs::create_dir_all(&target).unwrap();
     let profile = tempfile::tempdir().unwrap();
-    let report = target.join("report.html");
-    fs::write(&report, page()).unwrap();
+    let report = target.join(format!("{prefix}report.html"));
+    fs::write(&report, page).unwrap();
     for (name, size, more) in [
         ("light", "1100,4200", "--blink-settings=preferredColorScheme=1"),
         ("dark", "1100,4200", "--blink-settings=preferredColorScheme=0"),
         ("narrow", "500,3000", "--blink-settings=preferredColorScheme=1"),
     ] {
-        let picture = target.join(format!("{name}.png"));
+        let picture = target.join(format!("{prefix}{name}.png"));
         let (size, shot) = (format!("--window-size={size}"), format!("--screenshot={}", picture.display()));
         run(browser, profile.path(), &[&size, &shot, more], &report);
         assert!(fs::metadata(&picture).unwrap().len() > 20_000, "{name} is not empty");
     }
-    let print = format!("--print-to-pdf={}", target.join("print.pdf").display());
+    let paper = target.join(format!("{prefix}print.pdf"));
+    let print = format!("--print-to-pdf={}", paper.display());
     run(browser, profile.path(), &[&print, "--no-pdf-header-footer"], &report);
-    assert!(fs::read(target.join("print.pdf")).unwrap().starts_with(b"%PDF"));
+    assert!(fs::read(paper).unwrap().starts_with(b"%PDF"));
 }

@@ -30,7 +30,7 @@ pub fn difference_html(states: &States) -> String {
             difference(page, states);
             if states.carried > 0 {
                 let like = crate::difference::like(comparison, states.carried);
-                page.leaf("p", &[], &format!("{} {}:", like.sentence, "writes a profile"));
+                page.leaf("p", &[], &format!("{}, this writes a profile:", like.sentence));
                 page.leaf("pre", &[], &like.command);
             }
         });
@@ -136,7 +136,7 @@ fn not_compared(page: &mut Page, states: &States) {
     page.el("details", &[], |page| {
         page.leaf("summary", &[], &format!("{total} values that only one side tells"));
         let rows: Vec<Vec<String>> = gaps.iter().take(MOST_ROWS).map(row).collect();
-        page.el("div", &[("class", "differences")], |page| {
+        page.el("div", &[("class", "missing")], |page| {
             table(page, &[("not on", false), ("why", false), ("values", false)], &rows);
         });
     });

@@ -110,7 +110,7 @@ fn an_experiment_that_has_hardly_begun_is_a_page_too() {
 }
 
 /// Every element that begins ends, in the right order.
-fn balanced(page: &str) {
+pub(super) fn balanced(page: &str) {
     let mut open = Vec::new();
     let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
     while let Some(start) = rest.find('<') {
