@@ -80,7 +80,8 @@ impl Both {
         let sides = [Side::open(before)?, Side::open(after)?];
         let real = [0, 1].map(|side| sides[side].dir.canonicalize().ok());
         if real[0].is_some() && real[0] == real[1] {
-            return Err(CommandError::usage(anyhow!("{before} and {after} are the same recording")));
+            return Err(CommandError::usage(anyhow!("{before} and {after} are the same recording"))
+                .hint("record again after the change, under another name"));
         }
         let joined = join(sides[0].of(), sides[1].of()).map_err(refused)?;
         let mut warnings = joined.notes.clone();

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test says so")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod before_after;
 mod bisects;
 mod compare;
 mod compare_live;
