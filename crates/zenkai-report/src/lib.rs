@@ -22,9 +22,9 @@ pub use block::{Block, Field, Mark};
 pub use difference::{difference, difference_json};
 pub use doctor::{Detail, doctor};
 pub use experiment::{
-    BeforeAfter, Bin, Confirmed, Experiment, IDLE_ARM, MOST_BINS, States, TimeSeries, analysis, before_after,
+    BeforeAfter, Confirmed, Experiment, IDLE_ARM, MOST_BINS, States, TimeSeries, analysis, before_after,
     before_after_html, before_after_json, bin_width, confirmed, difference_html, experiment, experiment_html,
-    experiment_json, recording, recording_json, sentence,
+    experiment_json, recorded_html, recording, recording_json, sentence, shell,
 };
 pub use explain::{check_list, explain};
 pub use facts::facts;

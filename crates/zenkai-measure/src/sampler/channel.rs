@@ -18,16 +18,6 @@ pub struct Channel {
     pub group: String,
 }
 
-/// A channel over time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// What is measured.
-    pub channel: Channel,
-    /// Seconds since the first sample, at the end of each interval, and the value over that interval; `None` where
-    /// it could not be measured.
-    pub points: Vec<(f64, Option<f64>)>,
-}
-
 /// A channel in a few numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -64,6 +54,8 @@ pub(super) enum Rule {
     Level { plus: Vec<Column>, minus: Vec<Column> },
     /// The advance of the columns a second.
     Rate { columns: Vec<Column>, wrap: Wrap },
+    /// The advance a second of the sum of the columns. There may be more of them later: those were at 0 before.
+    Sum { columns: Vec<Column> },
     /// The advance a second of a performance counter, where it had its register all the time.
     Undivided { value: Column, enabled: Column, running: Column },
     /// The advance of a column a second of its own time, which another column counts in microseconds.
@@ -114,7 +106,7 @@ impl Rule {
         match self {
             Self::Level { plus, minus } => [plus.as_slice(), minus].concat(),
             Self::Rate { columns, wrap: Wrap::After(limit) } => [columns.as_slice(), &[*limit]].concat(),
-            Self::Rate { columns, .. } => columns.clone(),
+            Self::Rate { columns, .. } | Self::Sum { columns } => columns.clone(),
             Self::Undivided { value, enabled, running } => vec![*value, *enabled, *running],
             Self::Timed { amount, micros } => vec![*amount, *micros],
             Self::Share { of, per, .. } => [of.as_slice(), per].concat(),
@@ -129,13 +121,20 @@ impl Rule {
 
     /// Whether what was counted can be summed up.
     pub(super) fn has_total(&self) -> bool {
-        matches!(self, Self::Rate { .. } | Self::Undivided { .. } | Self::Timed { .. })
+        matches!(self, Self::Rate { .. } | Self::Sum { .. } | Self::Undivided { .. } | Self::Timed { .. })
+    }
+
+    /// Whether an interval may have more columns at its end than at its start.
+    pub(super) fn may_grow(&self) -> bool {
+        matches!(self, Self::Sum { .. })
     }
 
     /// Why a channel with this rule has no value in any interval.
     pub(super) fn why_none(&self) -> &'static str {
         match self {
-            Self::Level { .. } | Self::Rate { .. } => "it was reset, or was there for less than two samples",
+            Self::Level { .. } | Self::Rate { .. } | Self::Sum { .. } => {
+                "it was reset, or was there for less than two samples"
+            }
             Self::Undivided { .. } => {
                 "more counters were in use than the CPU has registers, so it counted only part of the time"
             }
@@ -169,6 +168,14 @@ impl Rule {
                 for ((column, &before), &now) in columns.iter().zip(before).zip(now) {
                     numerator += to_f64(advance(before, now, limit)?) * column.scale;
                 }
+                Some(Part { numerator, denominator: seconds })
+            }
+            Self::Sum { columns } => {
+                let sum = |values: &[u64]| values.iter().map(|&value| u128::from(value)).sum::<u128>();
+                // One that went took what it had counted with it: then nothing can be told.
+                let step = sum(now).checked_sub(sum(before))?;
+                let scale = columns.first().map_or(1.0, |column| column.scale);
+                let numerator = to_f64(u64::try_from(step).ok()?) * scale;
                 Some(Part { numerator, denominator: seconds })
             }
             Self::Undivided { .. } => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     channel::{Derived, Part},
-    replay::{Listener, Replay},
+    replay::{Listener, Replay, Span},
     sources::SOURCES,
 };
 
@@ -52,7 +52,7 @@ impl Listener for Now {
         self.values.push(None);
     }
 
-    fn part(&mut self, channel: usize, _: f64, part: Option<Part>) {
+    fn part(&mut self, channel: usize, _: Span, part: Option<Part>) {
         if let Some(value) = self.values.get_mut(channel) {
             *value = part.and_then(Part::value);
         }

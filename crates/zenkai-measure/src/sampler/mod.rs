@@ -9,6 +9,7 @@
 
 mod channel;
 mod codec;
+mod digest;
 mod energy;
 mod live;
 mod processes;
@@ -30,7 +31,8 @@ use std::{
 
 use zenkai_host::gauges::{pin_this_thread, real_time_ns};
 
-pub use channel::{Channel, Series, Summary};
+pub use channel::{Channel, Summary};
+pub use digest::{Bin, Curve, Digest};
 pub use energy::Energy;
 pub use live::Live;
 pub use processes::Process;

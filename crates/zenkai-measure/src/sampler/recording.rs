@@ -10,10 +10,13 @@ use std::{
 use zenkai_host::read_plain_file;
 
 use super::{
-    Channel, Process, Series, Summary,
+    Channel, Process, Summary,
     channel::{Derived, Part},
-    replay::{Listener, Replay, seconds},
+    codec::put_record,
+    digest::{Total, Totals},
+    replay::{Listener, Replay, Span, Wanted, seconds},
     sources::SOURCES,
+    taker::ABOUT,
 };
 
 /// What every file begins with.
@@ -104,66 +107,40 @@ impl Recording {
         self.summaries().into_iter().map(|each| each.channel).collect()
     }
 
-    /// All channels over time, with at most 2 000 points each: of a longer recording, neighbouring intervals are
-    /// put together.
-    pub fn series(&self) -> Vec<Series> {
-        self.series_of(2_000)
-    }
-
-    /// As [`Recording::series`], with about this many points at most.
-    pub fn series_of(&self, points: usize) -> Vec<Series> {
-        let whole = self.look(&mut Nobody);
-        let count = u32::try_from(points.clamp(1, 1_000_000)).unwrap_or(1_000_000);
-        let width_s = if whole.samples > points { seconds(whole.at_ns) / f64::from(count) } else { 0.0 };
-        let mut curves = Curves { width_s, channels: Vec::new() };
-        self.look(&mut curves);
-        curves.channels.into_iter().filter_map(Curve::finish).collect()
-    }
-
     /// What could not be measured, and why: a source or channel, and the reason.
     pub fn missing(&self) -> Vec<(String, String)> {
         let mut totals = Totals::default();
         let replay = self.look(&mut totals);
-        let mut missing = replay.header.missing.clone();
-        missing.extend(replay.failed.clone());
-        for total in totals.channels.iter().filter(|total| total.intervals == 0 && !total.derived.quiet) {
-            let why =
-                if replay.samples < 2 { "there is one sample only" } else { total.derived.rule.why_none() };
-            missing.push((total.derived.channel.name.clone(), why.to_owned()));
-        }
-        if replay.asleep_ns > 0 {
-            let reason =
-                format!("it was suspended for {:.1} s, which count nowhere", seconds(replay.asleep_ns));
-            missing.push(("machine".to_owned(), reason));
-        }
-        let late_s = seconds(replay.longest_ns);
-        if late_s > (replay.header.interval_s * 3.0).max(0.1) {
-            missing.push(("samples".to_owned(), format!("for {late_s:.2} s none could be taken")));
-        }
-        if let Some(why) = self.ends_early(&replay) {
-            missing.push(("the end".to_owned(), why));
-        }
-        missing
+        totals.missing(&replay, self.ends_early(&replay))
     }
 
     /// Why it ends before its time, if it does.
-    fn ends_early(&self, replay: &Replay) -> Option<String> {
+    pub(super) fn ends_early(&self, replay: &Replay) -> Option<String> {
         let killed = replay.header.ends && !replay.ended;
-        let why = || {
-            format!("the recorder was killed; what it had written ends after {:.1} s", seconds(replay.at_ns))
+        let end = || {
+            let end_s = seconds(replay.at_ns);
+            format!("the recorder was killed; what it had written ends after {end_s:.1} s")
         };
-        self.cut.clone().or_else(|| killed.then(why))
+        self.cut.clone().or_else(|| killed.then(end))
     }
 
     /// The processes that used most CPU time meanwhile, the busiest first; those that began and ended between two
     /// looks are not among them.
     pub fn processes(&self) -> Vec<Process> {
-        serde_json::from_slice(&self.look(&mut Nobody).processes).unwrap_or_default()
+        self.look(&mut Nobody).processes()
     }
 
     /// What a file begins with; the records follow.
     pub fn mark() -> Vec<u8> {
         [MARK, &VERSION.to_le_bytes()].concat()
+    }
+
+    /// A record that says what a recording is about, as names and values: the command, the machine. It may stand
+    /// anywhere behind the mark.
+    pub fn about_record(about: &[(String, String)]) -> Vec<u8> {
+        let mut record = Vec::new();
+        put_record(ABOUT, &serde_json::to_vec(about).unwrap_or_default(), &mut record);
+        record
     }
 
     /// The recording as the bytes of a file.
@@ -205,7 +182,7 @@ impl Recording {
         Self::from_bytes(&read_plain_file(path, LARGEST)?)
     }
 
-    fn look(&self, listener: &mut dyn Listener) -> Replay {
+    pub(super) fn look(&self, listener: &mut dyn Listener) -> Replay {
         let mut replay = Replay::default();
         // What is wrong inside was found when it was read from the file.
         let _ = replay.follow(&mut self.body.as_slice(), &SOURCES, listener);
@@ -214,13 +191,13 @@ impl Recording {
 }
 
 /// Wants the times only.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Listener for Nobody {
     fn channel(&mut self, _: &Derived) {}
-    fn part(&mut self, _: usize, _: f64, _: Option<Part>) {}
-    fn wants_rows(&self) -> bool {
-        false
+    fn part(&mut self, _: usize, _: Span, _: Option<Part>) {}
+    fn wants(&self) -> Wanted {
+        Wanted::Times
     }
 }
 
@@ -229,120 +206,8 @@ struct Sound;
 
 impl Listener for Sound {
     fn channel(&mut self, _: &Derived) {}
-    fn part(&mut self, _: usize, _: f64, _: Option<Part>) {}
-}
-
-/// Sums over the whole recording.
-#[derive(Default)]
-struct Totals {
-    channels: Vec<Total>,
-}
-
-struct Total {
-    derived: Derived,
-    sum: Part,
-    min: f64,
-    max: f64,
-    intervals: usize,
-}
-
-impl Listener for Totals {
-    fn channel(&mut self, derived: &Derived) {
-        self.channels.push(Total {
-            derived: derived.clone(),
-            sum: Part::default(),
-            min: f64::INFINITY,
-            max: f64::NEG_INFINITY,
-            intervals: 0,
-        });
-    }
-
-    fn part(&mut self, channel: usize, _: f64, part: Option<Part>) {
-        let Some(total) = self.channels.get_mut(channel) else { return };
-        if let Some(part) = part
-            && let Some(value) = part.value()
-        {
-            total.sum.add(part);
-            total.min = total.min.min(value);
-            total.max = total.max.max(value);
-            total.intervals += 1;
-        }
-    }
-}
-
-impl Total {
-    fn summary(&self) -> Option<Summary> {
-        let mean = self.sum.value()?;
-        if self.derived.quiet && self.sum.numerator == 0.0 {
-            return None;
-        }
-        Some(Summary {
-            channel: self.derived.channel.clone(),
-            mean,
-            min: self.min,
-            max: self.max,
-            total: self.derived.rule.has_total().then_some(self.sum.numerator),
-            intervals: self.intervals,
-        })
-    }
-}
-
-/// Collects points.
-struct Curves {
-    /// Intervals are put together until they are this wide.
-    width_s: f64,
-    channels: Vec<Curve>,
-}
-
-struct Curve {
-    derived: Derived,
-    points: Vec<(f64, Option<f64>)>,
-    open: Part,
-    last_s: f64,
-    begun_s: Option<f64>,
-    any: bool,
-}
-
-impl Listener for Curves {
-    fn channel(&mut self, derived: &Derived) {
-        self.channels.push(Curve {
-            derived: derived.clone(),
-            points: Vec::new(),
-            open: Part::default(),
-            last_s: 0.0,
-            begun_s: None,
-            any: false,
-        });
-    }
-
-    fn part(&mut self, channel: usize, at_s: f64, part: Option<Part>) {
-        let width_s = self.width_s;
-        let Some(curve) = self.channels.get_mut(channel) else { return };
-        if let Some(part) = part {
-            curve.open.add(part);
-        }
-        curve.any |= part.is_some_and(|part| part.numerator != 0.0);
-        curve.last_s = at_s;
-        let begun_s = *curve.begun_s.get_or_insert(at_s);
-        if at_s - begun_s >= width_s {
-            curve.close();
-        }
-    }
-}
-
-impl Curve {
-    fn close(&mut self) {
-        self.points.push((self.last_s, self.open.value()));
-        self.open = Part::default();
-        // The next point begins where this one ends.
-        self.begun_s = Some(self.last_s);
-    }
-
-    fn finish(mut self) -> Option<Series> {
-        if self.points.last().is_none_or(|(at_s, _)| *at_s < self.last_s) {
-            self.close();
-        }
-        let nothing = self.points.iter().all(|(_, value)| value.is_none()) || self.derived.quiet && !self.any;
-        (!nothing).then_some(Series { channel: self.derived.channel, points: self.points })
+    fn part(&mut self, _: usize, _: Span, _: Option<Part>) {}
+    fn wants(&self) -> Wanted {
+        Wanted::Rows
     }
 }

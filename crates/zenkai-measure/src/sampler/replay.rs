@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
+    Process,
     channel::{Channels, Derived, Part},
     codec::{take, take_bytes, take_record, take_row, take_size},
     source::Source,
-    taker::{END, HEADER, Header, PROCESSES, SAMPLE, TEMPLATES},
+    taker::{ABOUT, END, HEADER, Header, PROCESSES, SAMPLE, TEMPLATES},
     template::{lines, numbers_in},
 };
 
@@ -14,12 +15,31 @@ use super::{
 pub(super) trait Listener {
     /// A channel was seen for the first time; channels are numbered from 0.
     fn channel(&mut self, derived: &Derived);
-    /// An interval of a channel that ends at `at_s`, and is `None` where it could not be measured.
-    fn part(&mut self, channel: usize, at_s: f64, part: Option<Part>);
-    /// Whether anything but times is wanted; where not, rows are passed over.
-    fn wants_rows(&self) -> bool {
-        true
+    /// An interval of a channel; `None` where it could not be measured.
+    fn part(&mut self, channel: usize, span: Span, part: Option<Part>);
+    /// What is wanted of a recording.
+    fn wants(&self) -> Wanted {
+        Wanted::Values
     }
+}
+
+/// How much of a recording is looked at: each costs several times as much as the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
+pub(super) enum Wanted {
+    /// When samples were taken.
+    Times,
+    /// Also that every row can be read.
+    Rows,
+    /// All of it.
+    Values,
+}
+
+/// From when to when an interval is, in nanoseconds since the first sample. Of a level, which was not there before, both
+/// are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) from_ns: u64,
+    pub(super) at_ns: u64,
 }
 
 /// Follows a recording from its start, record by record.
@@ -41,6 +61,8 @@ pub(super) struct Replay {
     pub(super) processes: Vec<u8>,
     /// Whether the recorder came to its end.
     pub(super) ended: bool,
+    /// What the recording is about, as names and values.
+    pub(super) about: Vec<(String, String)>,
     values: Vec<u64>,
 }
 
@@ -83,11 +105,17 @@ impl Replay {
                 SAMPLE => self.sample(payload, listener)?,
                 END => self.ended = true,
                 PROCESSES => self.processes = payload.to_vec(),
+                ABOUT => self.about = serde_json::from_slice(payload).unwrap_or_default(),
                 // Of a later version: not needed to read the rest.
                 _ => {}
             }
         }
         Some(())
+    }
+
+    /// The busiest processes; none where they could not be read.
+    pub(super) fn processes(&self) -> Vec<Process> {
+        serde_json::from_slice(&self.processes).unwrap_or_default()
     }
 
     fn header(&mut self, payload: &[u8], known: &[&'static Source]) -> Option<()> {
@@ -108,7 +136,7 @@ impl Replay {
         self.asleep_ns = self.asleep_ns.checked_add(take(bytes)?)?;
         self.longest_ns = self.longest_ns.max(passed);
         self.samples += 1;
-        if !listener.wants_rows() {
+        if listener.wants() < Wanted::Rows {
             return Some(());
         }
         loop {
@@ -131,6 +159,9 @@ impl Replay {
         let followed = self.sources.get_mut(number)?;
         let template = followed.templates.get_mut(at)?;
         take_row(bytes, &mut template.row)?;
+        if listener.wants() < Wanted::Values {
+            return Some(());
+        }
         let switched = is_new || followed.current != Some(at);
         let old = if switched { followed.current.replace(at) } else { None };
         if let Some(old) = old {
@@ -208,7 +239,7 @@ impl Replay {
         }
         if let Some(state) = self.channels.get_mut(channel) {
             *state = State::default();
-            listener.part(channel, seconds(self.at_ns), None);
+            listener.part(channel, Span { from_ns: self.at_ns, at_ns: self.at_ns }, None);
         }
     }
 
@@ -220,13 +251,15 @@ impl Replay {
             self.values.extend(columns.iter().filter_map(|&at| template.row.get(at)));
             let state = self.channels.get_mut(*channel)?;
             let passed = seconds(self.at_ns - state.at_ns);
-            let comparable = state.seen && state.before.len() == self.values.len() && passed > 0.0;
+            let alike = state.before.len() == self.values.len() || derived.rule.may_grow();
+            let comparable = state.seen && alike && passed > 0.0;
             if comparable || derived.rule.is_level() {
                 let part = derived
                     .rule
                     .part(&state.before, &self.values, passed)
                     .map(|part| Part { numerator: part.numerator * derived.factor, ..part });
-                listener.part(*channel, seconds(self.at_ns), part);
+                let from_ns = if state.seen { state.at_ns } else { self.at_ns };
+                listener.part(*channel, Span { from_ns, at_ns: self.at_ns }, part);
             }
             std::mem::swap(&mut state.before, &mut self.values);
             state.at_ns = self.at_ns;

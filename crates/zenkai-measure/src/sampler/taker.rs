@@ -21,6 +21,8 @@ pub(super) const SAMPLE: u8 = b'S';
 pub(super) const PROCESSES: u8 = b'P';
 /// Nothing follows: the recorder was not killed.
 pub(super) const END: u8 = b'E';
+/// What the recording is about; not written here.
+pub(super) const ABOUT: u8 = b'A';
 
 /// Templates kept for each source. A text that changes its words more often than that costs room, no more.
 pub(super) const TEMPLATES: usize = 8;

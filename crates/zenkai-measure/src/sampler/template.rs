@@ -166,8 +166,11 @@ pub(super) const FAILURE: u8 = b'!';
 
 /// A template, ready to be looked at.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the lines are what it is looked at for")]
 pub(super) struct Lines<'template> {
     pub(super) lines: Vec<Line<'template>>,
+    /// Sections that were read, with lines or without.
+    pub(super) sections: Vec<&'template str>,
     /// Sections that could not be read, and why.
     pub(super) failed: Vec<(&'template str, &'template str)>,
 }
@@ -181,11 +184,13 @@ pub(super) fn lines(template: &[u8]) -> Lines<'_> {
     for line in text.split('\n') {
         if let Some(name) = line.strip_prefix(char::from(SECTION)) {
             section = name;
+            found.sections.push(name);
             at += numbers_in(name.as_bytes());
             continue;
         }
         if let Some(reason) = line.strip_prefix(char::from(FAILURE)) {
             found.failed.push((section, reason));
+            found.sections.retain(|name| *name != section);
             at += numbers_in(reason.as_bytes());
             continue;
         }

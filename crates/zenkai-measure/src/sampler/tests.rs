@@ -142,11 +142,12 @@ fn a_steady_rhythm_and_a_whole_recording() {
     assert!(recording.duration_s() >= 0.3);
     assert!((before..real_time_ns()).contains(&recording.started_ns()));
     assert!(recording.own_cpu_s() > 0.0);
-    for series in recording.series() {
-        assert!(series.points.is_sorted_by(|a, b| a.0 < b.0), "{series:?}");
-    }
-    let usr = recording.series_of(5).into_iter().find(|each| each.channel.name == "cpu.usr").unwrap();
-    assert!(usr.points.len() <= 6, "{usr:?}");
+    let digest = recording.digest(5);
+    assert!(digest.width_s >= recording.duration_s() / 6.0);
+    let usr = digest.curves.iter().find(|each| each.channel.name == "cpu.usr").unwrap();
+    assert!((1..=6).contains(&usr.bins.len()), "{usr:?}");
+    assert_eq!(digest.summaries, recording.summaries());
+    assert_eq!(digest.missing, recording.missing());
 }
 
 #[test]
@@ -229,10 +230,13 @@ fn a_device_comes_and_goes() {
     let both = |a: u32, b: u32| disk("sda", a) + &disk("sdb", b);
     let recording =
         made("diskstats", &[&both(0, 0), &both(10, 5), &disk("sda", 20), &both(30, 0), &both(40, 2)]);
-    let series = recording.series();
-    let of = |name: &str| &series.iter().find(|each| each.channel.name == name).unwrap().points;
-    assert_eq!(of("block.sda.reads").iter().map(|point| point.1).collect::<Vec<_>>(), [Some(10.0); 4]);
-    assert_eq!(*of("block.sdb.reads"), [(1.0, Some(5.0)), (2.0, None), (4.0, Some(2.0))]);
+    let digest = recording.digest(100);
+    let of = |name: &str| {
+        let curve = digest.curves.iter().find(|each| each.channel.name == name).unwrap();
+        curve.bins.iter().map(|bin| bin.map(|bin| bin.mean)).collect::<Vec<_>>()
+    };
+    assert_eq!(of("block.sda.reads"), [Some(10.0); 4]);
+    assert_eq!(of("block.sdb.reads"), [Some(5.0), None, None, Some(2.0)]);
     assert_eq!(recording.means()["block.sdb.reads"], 3.5);
 }
 
@@ -244,6 +248,63 @@ fn a_reset_is_left_out_of_the_mean() {
     let reset = made("cpu", &["ctxt 100\n", "ctxt 5\n"]);
     assert_eq!(reset.missing()[0].0, "sched.context_switches");
     assert!(reset.means().is_empty());
+}
+
+/// Three samples in a bin; one that is read seldom stands for the bins between.
+#[test]
+fn bins_keep_mean_and_extremes() {
+    let texts: Vec<String> = [0, 6, 6, 9, 10, 10].iter().map(|count| format!("ctxt {count}\n")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let recording = made("cpu", &texts);
+    let bins = |digest: &Digest| digest.curves[0].bins.clone();
+    let digest = recording.digest(2);
+    assert_eq!((digest.width_s, digest.samples), (3.0, 6));
+    let (first, second) = (Bin { low: 0.0, mean: 3.0, high: 6.0 }, Bin { low: 0.0, mean: 0.5, high: 1.0 });
+    assert_eq!(bins(&digest), [Some(first), Some(second)]);
+    let fine = bins(&recording.binned(0.5, 100));
+    assert_eq!(fine.len(), 10);
+    assert_eq!((fine[0], fine[1]), (fine[1], Some(Bin { low: 6.0, mean: 6.0, high: 6.0 })));
+    assert_eq!(bins(&recording.binned(1.0, 1)).len(), 5, "a few more than asked for, but not without end");
+    assert!(bins(&recording.binned(1e-9, 1)).is_empty());
+}
+
+#[test]
+fn a_cgroup_that_reaches_a_device_late_had_counted_nothing_before() {
+    let line = |device: &str, bytes: u32| {
+        format!("{device} rbytes={bytes} wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n")
+    };
+    let recording = made(
+        "cgroup",
+        &[
+            "@io.stat\n",
+            "@io.stat\n",
+            &format!("@io.stat\n{}", line("254:0", 300)),
+            &format!("@io.stat\n{}{}", line("254:0", 300), line("8:0", 100)),
+        ],
+    );
+    let summaries = recording.summaries();
+    let read = summaries.iter().find(|each| each.channel.name == "cgroup.read_bytes").unwrap();
+    assert_eq!((read.total, read.intervals, read.min, read.max), (Some(400.0), 3, 0.0, 300.0));
+    // A device that went took its counts with it.
+    let gone = made(
+        "cgroup",
+        &[
+            &format!("@io.stat\n{}", line("8:0", 100)),
+            "@io.stat\n",
+            &format!("@io.stat\n{}", line("8:0", 50)),
+        ],
+    );
+    assert_eq!(gone.means()["cgroup.read_bytes"], 50.0);
+}
+
+#[test]
+fn what_a_recording_is_about() {
+    let about = [("command".to_owned(), "make -j".to_owned())];
+    let mut bytes = Recording::mark();
+    bytes.extend(Recording::about_record(&about));
+    bytes.extend(made("cpu", &["ctxt 100\n", "ctxt 200\n"]).to_bytes().split_off(Recording::mark().len()));
+    let recording = Recording::from_bytes(&bytes).unwrap();
+    assert_eq!((recording.digest(10).about, recording.samples()), (about.to_vec(), 2));
 }
 
 #[test]
@@ -276,7 +337,8 @@ proptest! {
         let mut body = made("cpu", &["ctxt 100\n", "ctxt 200\n"]).to_bytes();
         codec::put_record(kind, &payload, &mut body);
         if let Ok(read) = Recording::from_bytes(&body) {
-            let _ = (read.summaries(), read.series(), read.missing());
+            let digest = read.digest(240);
+            prop_assert!(digest.curves.iter().all(|curve| curve.bins.len() <= 248));
         }
     }
 
@@ -325,11 +387,11 @@ fn an_hour_at_ten_a_second_is_thinned_out() {
     }
     let start = thread_cpu_ns();
     let recording = Recording::of(body);
-    let (summaries, series) = (recording.summaries(), recording.series());
+    let digest = recording.digest(240);
     let took_s = replay::seconds(thread_cpu_ns() - start);
-    println!("{} bytes, {} channels, {took_s:.2} s of CPU time", recording.size(), summaries.len());
+    println!("{} bytes, {} channels, {took_s:.2} s of CPU time", recording.size(), digest.curves.len());
     assert_eq!(recording.samples(), SAMPLES);
-    assert!(series.len() > 50 && series.iter().all(|each| (2..=2_001).contains(&each.points.len())));
-    let most: usize = series.iter().map(|each| each.points.len() * size_of::<(f64, Option<f64>)>()).sum();
-    assert!(most <= series.len() * 2_001 * 24);
+    assert!(
+        digest.curves.len() > 50 && digest.curves.iter().all(|each| (2..=241).contains(&each.bins.len()))
+    );
 }

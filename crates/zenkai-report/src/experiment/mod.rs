@@ -15,11 +15,11 @@ use zenkai_measure::statistics::real;
 
 pub use before_after::{BeforeAfter, States, before_after, before_after_json, recording, recording_json};
 pub use confirmed::{Confirmed, confirmed};
-pub use html::{before_after_html, difference_html, experiment_html};
+pub use html::{before_after_html, difference_html, experiment_html, recorded_html};
 pub use json::experiment_json;
-pub use series::{Bin, MOST_BINS, TimeSeries, bin_width};
+pub use series::{MOST_BINS, TimeSeries, bin_width};
 pub use text::{analysis, experiment};
-pub use words::sentence;
+pub use words::{sentence, shell};
 
 /// A stored experiment and what was found in it.
 #[derive(Debug, Clone, Copy)]

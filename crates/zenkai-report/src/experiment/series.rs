@@ -1,61 +1,29 @@
 //! What the machine did during the trials, made small enough to draw.
 
+use std::sync::Arc;
+
+use zenkai_measure::sampler::Bin;
+
 /// Points kept of one channel in one trial.
 pub const MOST_BINS: usize = 120;
 
-/// One channel during one trial.
+/// One channel during one trial. Its texts are shared with those of the same channel in other trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeSeries {
     /// Index of the trial among all trials.
     pub trial: usize,
     /// Name of the channel.
-    pub channel: String,
+    pub channel: Arc<str>,
     /// Its unit; empty for a pure number.
-    pub unit: String,
+    pub unit: Arc<str>,
     /// What it is, in words.
-    pub words: String,
+    pub words: Arc<str>,
     /// What it belongs to.
-    pub group: String,
-    /// Bins of equal width from the start of the trial.
+    pub group: Arc<str>,
+    /// Bins of equal width from the start of the trial; of more than [`MOST_BINS`] the rest is not shown.
     pub bins: Vec<Option<Bin>>,
     /// Width of a bin in seconds.
     pub width_s: f64,
-}
-
-/// The samples of a short stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bin {
-    /// Smallest sample.
-    pub low: f64,
-    /// Their mean.
-    pub mean: f64,
-    /// Largest sample.
-    pub high: f64,
-}
-
-impl TimeSeries {
-    /// The samples `points` (seconds from the trial's start, ascending, and value; `None` where it could not be read)
-    /// in bins of `width_s` seconds: extremes survive, a bin without a sample stays empty. Samples past
-    /// [`MOST_BINS`] bins are left out, so choose `width_s` with [`bin_width`].
-    #[must_use]
-    pub fn binned(mut self, points: &[(f64, Option<f64>)], width_s: f64) -> Self {
-        let mut bins: Vec<Option<(Bin, f64)>> = Vec::new();
-        for (at, value) in points {
-            let Some(value) = value.filter(|value| value.is_finite()) else { continue };
-            let place = (0..MOST_BINS).find(|bin| *at < width_s * super::real(bin + 1));
-            let Some(place) = place.filter(|_| *at >= 0.0) else { continue };
-            if bins.len() <= place {
-                bins.resize(place + 1, None);
-            }
-            let (bin, count) = bins[place].unwrap_or((Bin { low: value, mean: 0.0, high: value }, 0.0));
-            let mean = bin.mean + (value - bin.mean) / (count + 1.0);
-            bins[place] =
-                Some((Bin { low: bin.low.min(value), mean, high: bin.high.max(value) }, count + 1.0));
-        }
-        self.bins = bins.into_iter().map(|bin| bin.map(|(bin, _)| bin)).collect();
-        self.width_s = width_s;
-        self
-    }
 }
 
 /// The width of bins with which trials of up to `longest_s` seconds, sampled every `sample_s` seconds, fit.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use zenkai_measure::experiment::made_up::Recipe;
 use zenkai_measure::experiment::{Joined, SideOf, Status, analyze, join, look_apart};
 use zenkai_measure::explain::{explain, explain_apart};
+use zenkai_measure::sampler::Bin;
 
 use super::*;
 use crate::{Style, render};
@@ -60,16 +61,19 @@ impl MadeUp {
         let mut series = Vec::new();
         for (index, trial) in trials.iter().enumerate() {
             for channel in trial.channels.keys() {
-                let empty = TimeSeries {
+                series.push(TimeSeries {
                     trial: index,
-                    channel: channel.clone(),
+                    channel: channel.as_str().into(),
                     unit: if channel == "clock.mean" { "Hz" } else { "%" }.into(),
-                    words: String::new(),
+                    words: "".into(),
                     group: channel.split('.').next().unwrap_or("").into(),
-                    bins: Vec::new(),
-                    width_s: 1.0,
-                };
-                series.push(empty.binned(&recipe.points(trial, channel, 60), bin_width(60.0, 1.0)));
+                    bins: recipe
+                        .points(trial, channel, 60)
+                        .into_iter()
+                        .map(|(_, value)| bin(value))
+                        .collect(),
+                    width_s: bin_width(60.0, 1.0),
+                });
             }
         }
         series
@@ -94,6 +98,11 @@ impl MadeUp {
     fn text(&self) -> String {
         render(&experiment(&self.shown()), Style::default())
     }
+}
+
+/// A bin of one sample.
+fn bin(value: Option<f64>) -> Option<Bin> {
+    value.map(|value| Bin { low: value, mean: value, high: value })
 }
 
 #[test]
@@ -230,26 +239,10 @@ fn numbers_read_well() {
 }
 
 #[test]
-fn binning_keeps_extremes_and_gaps() {
-    let series = TimeSeries {
-        trial: 0,
-        channel: "c".into(),
-        unit: String::new(),
-        words: String::new(),
-        group: String::new(),
-        bins: Vec::new(),
-        width_s: 0.0,
-    };
-    let mut points: Vec<(f64, Option<f64>)> =
-        (0..36_000).map(|at| (f64::from(at) / 10.0, Some(1.0))).collect();
-    points[17_000].1 = Some(99.0);
-    points[17_001].1 = None;
-    points.retain(|(at, _)| !(900.0..1_000.0).contains(at));
-    let width = bin_width(3_600.0, 0.1);
-    let binned = series.binned(&points, width);
-    assert!(binned.bins.len() <= MOST_BINS && binned.bins.len() > MOST_BINS / 2);
-    assert!(binned.bins.iter().flatten().any(|bin| bin.high > 98.0), "one high sample in an hour survives");
-    assert!(binned.bins.iter().any(Option::is_none), "a gap stays a gap");
+fn bins_are_as_wide_as_the_longest_trial_needs() {
+    let count = |longest_s: f64, sample_s: f64| longest_s / bin_width(longest_s, sample_s);
+    assert!((60.0..=120.0).contains(&count(3_600.0, 0.1)));
+    assert!((bin_width(20.0, 0.25) - 0.25).abs() < 1e-12, "never finer than the samples");
     assert!(bin_width(f64::NAN, 0.0) > 0.0);
 }
 

@@ -256,7 +256,7 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
 }
 
 /// A command as it can be given to a shell again.
-pub(crate) fn shell(words: &[String]) -> String {
+pub fn shell(words: &[String]) -> String {
     let plain = |word: &String| {
         !word.is_empty()
             && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./:=,+@%".contains(letter))
@@ -384,7 +384,7 @@ pub(super) fn spent(experiment: &Experiment) -> Option<String> {
 }
 
 /// Seconds as people read them: `42 s`, `3:07`, `1:02:03`.
-fn clock(seconds: f64) -> String {
+pub(super) fn clock(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
     }

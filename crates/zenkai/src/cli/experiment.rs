@@ -66,7 +66,7 @@ impl Stored {
     pub(super) fn with_everything(mut self, dir: &Path) -> Result<Self, CommandError> {
         self.host = self.beside(dir, "host.json", "the machine's facts are not shown");
         self.same = self.beside(dir, "aa.json", "");
-        let Recordings { series, about, notes } = Recordings::read(dir, &self.plan, &self.trials);
+        let Recordings { series, about, notes, .. } = Recordings::read(dir, &self.plan, &self.trials);
         self.series = series;
         self.notes.extend(notes);
         for comparison in &self.comparisons {

@@ -1,10 +1,11 @@
 //! `zenkai record`
 
+mod about;
 mod command;
 mod live;
 mod runs;
 mod session;
-mod show;
+pub(super) mod show;
 
 use std::{
     fs::OpenOptions,
@@ -84,7 +85,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         return args.several.carry_out(runs, &args.command, args.interval, args.json, out, err);
     }
     let interrupt = Interrupt::watch()?;
-    let mut file = args.output.as_deref().map(create).transpose()?;
+    let about = Recording::about_record(&about::about(&args.command));
+    let mut file = args.output.as_deref().map(|path| create(path, &about)).transpose()?;
     let job = command::job(&args.command);
     let prepared = (!args.command.is_empty()).then(|| workload::prepare(&job)).transpose()?;
     let options = options(args, prepared.as_ref());
@@ -99,7 +101,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
             let options = Options { cgroup: args.cgroup.clone(), no_cgroup, pid, ..options.clone() };
             sampler = Sampler::start(&options)?;
         }
-        let kept = file.as_mut().map_or_else(|| Kept::Memory(Recording::mark()), Kept::File);
+        let kept =
+            file.as_mut().map_or_else(|| Kept::Memory([Recording::mark(), about].concat()), Kept::File);
         let live = args.live.then(Live::default);
         Session { interrupt: &interrupt, sampler, time: args.time, live, kept }.follow(command, out)
     })?;
@@ -160,16 +163,16 @@ fn not_started(args: &Args, error: std::io::Error) -> CommandError {
     CommandError::usage(anyhow!("{error}"))
 }
 
-fn read(path: &Path) -> Result<Recording, CommandError> {
+pub(super) fn read(path: &Path) -> Result<Recording, CommandError> {
     let shown = path.display();
     Recording::read(path).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")))
 }
 
 /// A recording goes to its file as it comes, so that an end in mid-work leaves what there is.
-fn create(path: &Path) -> Result<std::fs::File, CommandError> {
+fn create(path: &Path, about: &[u8]) -> Result<std::fs::File, CommandError> {
     let shown = path.display();
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = file.map_err(|error| CommandError::usage(anyhow!("cannot write {shown}: {error}")))?;
-    file.write_all(&Recording::mark())?;
+    file.write_all(&[Recording::mark().as_slice(), about].concat())?;
     Ok(file)
 }

@@ -1,17 +1,16 @@
 //! The recordings of an experiment's trials, made small enough to show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 use zenkai_measure::experiment::{Plan, Trial};
 use zenkai_measure::explain::About;
 use zenkai_measure::sampler::Recording;
-use zenkai_report::{TimeSeries, bin_width};
+use zenkai_report::{MOST_BINS, TimeSeries, bin_width};
 
 use super::experiment::read_small;
 
-/// Points taken from one recording before they are put into bins.
-const POINTS: usize = 2_000;
 /// Reasons why a quantity has no value that are told; the rest is counted.
 const REASONS: usize = 4;
 
@@ -22,6 +21,8 @@ pub(super) struct Recordings {
     pub(super) about: BTreeMap<String, About>,
     /// What could not be read, and why.
     pub(super) notes: Vec<String>,
+    /// Texts that all trials share.
+    texts: BTreeSet<Arc<str>>,
 }
 
 impl Recordings {
@@ -42,8 +43,7 @@ impl Recordings {
             let Some(name) = &trial.samples else { continue };
             match recording(dir, name) {
                 Ok(recording) => {
-                    missing.extend(recording.missing());
-                    found.add(&recording, index, width_s);
+                    missing.extend(found.add(&recording, index, width_s));
                 }
                 Err(why) => {
                     found.notes.push(format!("{name}: {why}; trial {} has no time series", index + 1));
@@ -56,22 +56,35 @@ impl Recordings {
         found
     }
 
-    fn add(&mut self, recording: &Recording, trial: usize, width_s: f64) {
-        for series in recording.series_of(POINTS) {
-            let channel = series.channel;
-            let empty = TimeSeries {
+    /// Gives what could not be measured.
+    fn add(&mut self, recording: &Recording, trial: usize, width_s: f64) -> Vec<(String, String)> {
+        let digest = recording.binned(width_s, u32::try_from(MOST_BINS).unwrap_or(0));
+        for curve in digest.curves {
+            let (channel, bins) = (curve.channel, curve.bins);
+            let series = TimeSeries {
                 trial,
-                channel: channel.name.clone(),
-                unit: channel.unit.clone(),
-                words: channel.words.clone(),
-                group: channel.group.clone(),
-                bins: Vec::new(),
+                channel: self.shared(&channel.name),
+                unit: self.shared(&channel.unit),
+                words: self.shared(&channel.words),
+                group: self.shared(&channel.group),
+                bins,
                 width_s,
             };
-            self.series.push(empty.binned(&series.points, width_s));
+            self.series.push(series);
             let about = About { unit: channel.unit, words: channel.words, group: channel.group };
             self.about.insert(channel.name, about);
         }
+        digest.missing
+    }
+
+    /// The text, as it is already there if another trial has it.
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&new));
+        new
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 
 use zenkai_report::Detail;
 
-use super::{CommandError, Exit, before_after, experiment::Stored, output};
+use super::{CommandError, Exit, before_after, experiment::Stored, output, record};
 
 /// How a report is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,19 +15,20 @@ pub(super) enum Format {
     Html,
     /// For the terminal
     Text,
-    /// For programs (schema zenkai.experiment/1)
+    /// For programs (schema zenkai.experiment/1; of a recording what zenkai record --json writes)
     Json,
 }
 
-/// Show a stored experiment as a page, text or JSON
+/// Show a stored experiment or a recording as a page, text or JSON
 ///
-/// The verdict, what explains it, every trial, and how to repeat it.
+/// Of an experiment: the verdict, what explains it, every trial, and how to repeat it. Of a recording: what the machine
+/// did over time.
 ///
-/// Exit code: 0 whatever the verdict, 2 no experiment, a damaged one, or the report could not be written, 77 not
+/// Exit code: 0 whatever the verdict, 2 no experiment or recording, a damaged one, or the report could not be written, 77 not
 /// permitted to read it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The experiment's directory
+    /// The experiment's directory, or the file that zenkai record wrote
     #[arg(required_unless_present = "before")]
     dir: Option<PathBuf>,
     /// Instead: two recordings of `zenkai record --runs` that were not interleaved, each a directory or a label. There is
@@ -92,12 +93,34 @@ fn write(args: &Args, format: Format, out: &mut dyn Write) -> Result<(), Command
         return before_after::write(before, after, format, detail, out);
     }
     let dir = args.dir.as_deref().ok_or_else(|| CommandError::usage(anyhow!("which experiment?")))?;
+    if is_file(dir) {
+        return write_recording(dir, format, out);
+    }
     let stored = Stored::open(dir)?.with_everything(dir)?;
     let experiment = stored.shown();
     match format {
         Format::Html => out.write_all(zenkai_report::experiment_html(&experiment).as_bytes())?,
         Format::Text => output::write_blocks(out, &zenkai_report::experiment(&experiment))?,
         Format::Json => output::write_json(out, &zenkai_report::experiment_json(&experiment)?)?,
+    }
+    Ok(())
+}
+
+/// A recording is a file, an experiment a directory.
+fn is_file(path: &std::path::Path) -> bool {
+    let stat = rustix::fs::stat(path);
+    stat.is_ok_and(|stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile
+    })
+}
+
+fn write_recording(path: &std::path::Path, format: Format, out: &mut dyn Write) -> Result<(), CommandError> {
+    let recording = record::read(path)?;
+    match format {
+        Format::Html => {
+            out.write_all(record::show::page(&path.display().to_string(), &recording).as_bytes())?;
+        }
+        Format::Text | Format::Json => record::show::show(&recording, false, format == Format::Json, out)?,
     }
     Ok(())
 }

@@ -23,6 +23,36 @@ fn shown(path: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The page and the text of a recording.
+#[test]
+fn a_recording_has_a_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, page) = (dir.path().join("a.zks"), dir.path().join("a.html"));
+    let [path, target] = [&file, &page].map(|path| path.to_str().unwrap().to_owned());
+    assert!(
+        record(&["--interval", "50ms", "-o", &path, "--", "sleep", "1"]).output().unwrap().status.success()
+    );
+    assert_eq!(crate::zenkai(&["report", &path, "-o", &target]).exit, zenkai::cli::Exit::Fine);
+    let html = std::fs::read_to_string(&page).unwrap();
+    for wanted in
+        ["<h2>sleep 1: 1.", "CPU time, share of all CPUs", "id=\"numbers\"", "Not measured", "CPUs online"]
+    {
+        assert!(html.contains(wanted), "{wanted}");
+    }
+    assert!(html.len() < 1_500_000 && !html.contains("NaN") && !html.contains("verdict\""));
+    let text = crate::zenkai(&["report", &path]).out;
+    assert_eq!(text, crate::zenkai(&["record", "--show", &path]).out);
+    let json: Value =
+        serde_json::from_str(&crate::zenkai(&["report", &path, "--format", "json"]).out).unwrap();
+    assert_eq!(json["about"][0]["value"], "sleep 1");
+    // Nothing else is a recording.
+    let other = dir.path().join("other");
+    std::fs::write(&other, "text").unwrap();
+    let refused = crate::zenkai(&["report", other.to_str().unwrap()]);
+    assert_eq!(refused.exit, zenkai::cli::Exit::Usage);
+    assert!(refused.err.contains("no recording of zenkai"), "{}", refused.err);
+}
+
 fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -160,9 +190,10 @@ fn killed_in_the_middle_the_file_holds_what_was_recorded() {
     let file = dir.path().join("a.zks");
     let mut recorder = record(&["--interval", "10ms", "-o", file.to_str().unwrap()]).spawn().unwrap();
     let size = || std::fs::metadata(&file).map_or(0, |file| file.len());
-    wait_for("the first second", || size() > 100);
-    let first = size();
-    wait_for("the second second", || size() > first);
+    for piece in ["the beginning", "the first second", "the second second"] {
+        let before = size();
+        wait_for(piece, || size() > before);
+    }
     signal(&recorder, rustix::process::Signal::KILL);
     recorder.wait().unwrap();
     let shown = shown(&file);

@@ -2,7 +2,7 @@
 
 use crate::sampler::{
     Options,
-    channel::Channels,
+    channel::{Channels, Rule},
     source::{Cadence, NOT_ASKED, Part, Source},
     template::{Column, Digits, Lines},
 };
@@ -100,11 +100,13 @@ fn channels(lines: &Lines, channels: &mut Channels) {
             }
         }
     }
-    for (key, name, unit, words) in IO {
-        let of = lines.lines.iter().filter(|line| line.section == "io.stat");
-        let columns: Vec<Column> = of.filter_map(|line| line.named(key)).collect();
-        if !columns.is_empty() {
-            channels.rate(format!("cgroup.{name}"), unit, words, columns, 1.0);
+    // Without the io controller there is no such file. With it, a device has a line from its first request of the group
+    // on (block/blk-cgroup.c, `blkcg_print_one_stat`), and what it counted before was nothing.
+    if lines.sections.contains(&"io.stat") {
+        for (key, name, unit, words) in IO {
+            let of = lines.lines.iter().filter(|line| line.section == "io.stat");
+            let columns: Vec<Column> = of.filter_map(|line| line.named(key)).collect();
+            channels.by(format!("cgroup.{name}"), unit, words, Rule::Sum { columns }, 1.0);
         }
     }
     pressure::channels_of(lines, "cgroup.pressure", "threads of the workload", channels);
@@ -113,7 +115,7 @@ fn channels(lines: &Lines, channels: &mut Channels) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sampler::sources::testing::between;
+    use crate::sampler::sources::testing::{between, made_of};
 
     #[test]
     fn time_io_memory_and_pressure() {
@@ -132,5 +134,7 @@ mod tests {
         assert_eq!(values["cgroup.memory"], Some(4096.0));
         assert!(!values.contains_key("cgroup.memory_peak"));
         assert_eq!(values["cgroup.pressure.cpu.some"], Some(1.5));
+        let without = "@io.stat\n!No such file or directory (os error 2)\n@memory.current\n4096\n";
+        assert_eq!(made_of(&SOURCE, without), ["cgroup.memory"]);
     }
 }

@@ -9,6 +9,7 @@ mod difference;
 mod distribution;
 mod intervals;
 mod page;
+mod recorded;
 mod sections;
 mod sequence;
 mod series;
@@ -26,6 +27,7 @@ const SCRIPT_HASH: &str = "VXruI6aqgDx8lOEaU9ig1PQGsS90yX1N6l38pNWrg24=";
 
 pub use before_after::before_after_html;
 pub use difference::difference_html;
+pub use recorded::recorded_html;
 
 /// An experiment as a page.
 pub fn experiment_html(experiment: &Experiment) -> String {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zenkai_measure::explain::{ChannelShift, Role};
+use zenkai_measure::sampler::Bin;
 
 use super::super::words::{digits, quantity, signed};
-use super::super::{Bin, Experiment, MOST_BINS, TimeSeries, real};
+use super::super::{Experiment, MOST_BINS, TimeSeries, real};
 use super::axis::{Scale, labels, vertical};
 use super::page::{Page, colour, legend, n};
 
@@ -39,7 +40,7 @@ const VMSTAT: [&str; 19] = [
 const OPEN_APART: usize = 12;
 /// Bytes after which single trials are no longer drawn, and those after which no chart is.
 const SINGLE_TRIALS_UP_TO: usize = 650_000;
-const CHARTS_UP_TO: usize = 1_250_000;
+pub(super) const CHARTS_UP_TO: usize = 1_250_000;
 
 /// The plot inside a chart. Its own coordinates are ten times as fine, so that lines are whole numbers.
 const LEFT: f64 = 56.0;
@@ -47,6 +48,8 @@ const TOP: f64 = 28.0;
 const WIDTH: f64 = 356.0;
 const HEIGHT: f64 = 104.0;
 const FINE: f64 = 10.0;
+/// What values are put on a scale between, inside of a plot.
+pub(super) const INSIDE: (f64, f64) = (HEIGHT * FINE, 0.0);
 
 /// One channel of all trials.
 struct Chart<'a> {
@@ -89,10 +92,10 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
     if !changed.is_empty() {
         page.el("div", &[("class", "charts")], |page| left_out += draw(page, experiment, changed));
     }
-    let groups: BTreeSet<&str> = others.iter().map(|chart| chart.first.group.as_str()).collect();
+    let groups: BTreeSet<&str> = others.iter().map(|chart| &*chart.first.group).collect();
     for group in groups {
         let of_group: Vec<&Chart> =
-            others.iter().copied().filter(|chart| chart.first.group == group).collect();
+            others.iter().copied().filter(|chart| &*chart.first.group == group).collect();
         page.el("details", &[("class", "group")], |page| {
             let name = if group.is_empty() { "others" } else { group };
             page.leaf("summary", &[], &format!("{name}: {} more channels", of_group.len()));
@@ -154,10 +157,10 @@ fn draw(page: &mut Page, experiment: &Experiment, charts: &[&Chart]) -> usize {
 fn one(page: &mut Page, experiment: &Experiment, chart: &Chart) {
     let arms = (0..experiment.plan.arms.len()).map(|arm| bands(experiment, chart, arm)).collect::<Vec<_>>();
     let bins = arms.iter().flatten().flatten();
-    let y = Scale::over(bins.flat_map(|bin| [bin.low, bin.high]), 0.04, (HEIGHT * FINE, 0.0));
+    let y = Scale::over(bins.flat_map(|bin| [bin.low, bin.high]), 0.04, INSIDE);
     let count = arms.iter().map(Vec::len).max().unwrap_or(0);
     let seconds = real(count) * chart.first.width_s;
-    let words = if chart.first.words.is_empty() { chart.name } else { &chart.first.words };
+    let words = if chart.first.words.is_empty() { chart.name } else { &*chart.first.words };
     let changed = chart.changed();
     let class = if changed { "chart changed" } else { "chart" };
     page.el("figure", &[("class", class), ("data-name", chart.name)], |page| {
@@ -165,17 +168,57 @@ fn one(page: &mut Page, experiment: &Experiment, chart: &Chart) {
             page.leaf("b", &[], words);
             page.leaf("span", &[("class", "quiet")], &said(chart));
         });
-        page.el("svg", &[("viewBox", "0 0 430 160"), ("role", "img"), ("aria-label", words)], |page| {
-            let frame = Scale { from: TOP + HEIGHT, to: TOP, ..y };
-            vertical(page, &frame, (LEFT, LEFT + WIDTH), shown_unit(&chart.first.unit), 4.0);
-            time_axis(page, seconds);
-            plot(page, experiment, chart, (&arms, y, seconds, count), changed);
+        picture(page, words, (y, seconds), &chart.first.unit, |page| {
+            plot(page, experiment, chart, (&arms, y, count), changed);
         });
     });
 }
 
+/// A plot over time with its axes; `body` draws in coordinates of its own, which the script can zoom: along the time as
+/// [`step`] says, and upwards over the scale, which lies [`INSIDE`].
+pub(super) fn picture(
+    page: &mut Page,
+    label: &str,
+    (y, seconds): (Scale, f64),
+    unit: &str,
+    body: impl FnOnce(&mut Page),
+) {
+    let unit = shown_unit(unit);
+    page.el("svg", &[("viewBox", "0 0 430 160"), ("role", "img"), ("aria-label", label)], |page| {
+        let outside = Scale { from: TOP + HEIGHT, to: TOP, ..y };
+        vertical(page, &outside, (LEFT, LEFT + WIDTH), unit, 4.0);
+        time_axis(page, seconds);
+        let (x, width) = (n(LEFT), n(WIDTH));
+        let (top, height) = (n(TOP), n(HEIGHT));
+        let view = format!("0 0 {} {}", n(WIDTH * FINE), n(HEIGHT * FINE));
+        let (low, high, seconds) = (y.low.to_string(), y.high.to_string(), seconds.to_string());
+        let attributes = [
+            ("class", "plot"),
+            ("x", x.as_str()),
+            ("y", &top),
+            ("width", &width),
+            ("height", &height),
+            ("viewBox", &view),
+            ("preserveAspectRatio", "none"),
+            ("data-low", &low),
+            ("data-high", &high),
+            ("data-seconds", &seconds),
+            ("data-unit", unit),
+        ];
+        page.el("svg", &attributes, |page| {
+            page.void("rect", &[("class", "catch"), ("width", "100%"), ("height", "100%")]);
+            body(page);
+        });
+    });
+}
+
+/// Width of each of `count` bins in the coordinates of a plot.
+pub(super) fn step(count: usize) -> f64 {
+    WIDTH * FINE / real(count.max(1))
+}
+
 /// `1` stands for "no unit".
-fn shown_unit(unit: &str) -> &str {
+pub(super) fn shown_unit(unit: &str) -> &str {
     if unit == "1" { "" } else { unit }
 }
 
@@ -212,53 +255,27 @@ fn time_axis(page: &mut Page, seconds: f64) {
     });
 }
 
-type Plotted<'a> = (&'a [Vec<Option<Bin>>], Scale, f64, usize);
+type Plotted<'a> = (&'a [Vec<Option<Bin>>], Scale, usize);
 
-/// Bands and lines, in a frame of their own that the script can zoom.
-fn plot(
-    page: &mut Page,
-    experiment: &Experiment,
-    chart: &Chart,
-    (arms, y, seconds, count): Plotted,
-    changed: bool,
-) {
-    let (x, width) = (n(LEFT), n(WIDTH));
-    let (top, height) = (n(TOP), n(HEIGHT));
-    let view = format!("0 0 {} {}", n(WIDTH * FINE), n(HEIGHT * FINE));
-    let (low, high, seconds) = (y.low.to_string(), y.high.to_string(), seconds.to_string());
-    let attributes = [
-        ("class", "plot"),
-        ("x", x.as_str()),
-        ("y", &top),
-        ("width", &width),
-        ("height", &height),
-        ("viewBox", &view),
-        ("preserveAspectRatio", "none"),
-        ("data-low", &low),
-        ("data-high", &high),
-        ("data-seconds", &seconds),
-        ("data-unit", shown_unit(&chart.first.unit)),
-    ];
-    let step = WIDTH * FINE / real(count.max(1));
-    page.el("svg", &attributes, |page| {
-        page.void("rect", &[("class", "catch"), ("width", "100%"), ("height", "100%")]);
-        for (arm, bins) in arms.iter().enumerate() {
-            let d = band(bins, &y, step);
-            page.void("path", &[("class", &format!("{} band", colour(arm))), ("d", &d)]);
+/// Bands and lines.
+fn plot(page: &mut Page, experiment: &Experiment, chart: &Chart, (arms, y, count): Plotted, changed: bool) {
+    let step = step(count);
+    for (arm, bins) in arms.iter().enumerate() {
+        let d = band(bins, &y, step);
+        page.void("path", &[("class", &format!("{} band", colour(arm))), ("d", &d)]);
+    }
+    if changed && page.len() < SINGLE_TRIALS_UP_TO {
+        for series in &chart.series {
+            let Some(trial) = experiment.trials.get(series.trial) else { continue };
+            let d = line(series.bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
+            page.void("path", &[("class", &format!("{} single", colour(trial.arm))), ("d", &d)]);
         }
-        if changed && page.len() < SINGLE_TRIALS_UP_TO {
-            for series in &chart.series {
-                let Some(trial) = experiment.trials.get(series.trial) else { continue };
-                let d = line(series.bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
-                page.void("path", &[("class", &format!("{} single", colour(trial.arm))), ("d", &d)]);
-            }
-        }
-        for (arm, bins) in arms.iter().enumerate() {
-            let d = line(bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
-            let name = experiment.arm(arm);
-            page.void("path", &[("class", &format!("{} med", colour(arm))), ("d", &d), ("data-arm", name)]);
-        }
-    });
+    }
+    for (arm, bins) in arms.iter().enumerate() {
+        let d = line(bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
+        let name = experiment.arm(arm);
+        page.void("path", &[("class", &format!("{} med", colour(arm))), ("d", &d), ("data-arm", name)]);
+    }
 }
 
 /// Of each bin the median of the trials' means, and the lowest and highest sample of any trial.
@@ -313,7 +330,7 @@ impl Pen {
     }
 }
 
-fn line(values: impl Iterator<Item = Option<f64>>, y: &Scale, step: f64) -> String {
+pub(super) fn line(values: impl Iterator<Item = Option<f64>>, y: &Scale, step: f64) -> String {
     let mut pen = Pen { d: String::new(), at: None };
     for (place, value) in values.enumerate() {
         match value {
@@ -326,7 +343,7 @@ fn line(values: impl Iterator<Item = Option<f64>>, y: &Scale, step: f64) -> Stri
 }
 
 /// The outline of a band; every gap begins a new one.
-fn band(bins: &[Option<Bin>], y: &Scale, step: f64) -> String {
+pub(super) fn band(bins: &[Option<Bin>], y: &Scale, step: f64) -> String {
     let mut d = String::new();
     let mut start = 0;
     for run in bins.split(Option::is_none) {

@@ -1,4 +1,4 @@
-//! A recording in a table.
+//! A recording as text, JSON or a page.
 
 use std::io::{self, Write};
 
@@ -12,8 +12,10 @@ use crate::cli::output;
 #[derive(Serialize)]
 struct Shown {
     format: u32,
+    about: Vec<About>,
     started_ns: u64,
     duration_s: f64,
+    interval_s: f64,
     samples: usize,
     size_bytes: usize,
     own_cpu_s: f64,
@@ -23,24 +25,47 @@ struct Shown {
 }
 
 #[derive(Serialize)]
+struct About {
+    what: String,
+    value: String,
+}
+
+#[derive(Serialize)]
 struct Missing {
     what: String,
     why: String,
 }
 
-pub(super) fn show(recording: &Recording, all: bool, json: bool, out: &mut dyn Write) -> io::Result<()> {
+/// Writes what a recording holds; with `all` also the channels that stayed at zero.
+pub(in crate::cli) fn show(
+    recording: &Recording,
+    all: bool,
+    json: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let digest = recording.digest(1);
     let shown = Shown {
         format: 1,
-        started_ns: recording.started_ns(),
-        duration_s: recording.duration_s(),
-        samples: recording.samples(),
+        about: digest.about.into_iter().map(|(what, value)| About { what, value }).collect(),
+        started_ns: digest.started_ns,
+        duration_s: digest.duration_s,
+        interval_s: digest.interval_s,
+        samples: digest.samples,
         size_bytes: recording.size(),
-        own_cpu_s: recording.own_cpu_s(),
-        processes: recording.processes(),
-        channels: recording.summaries(),
-        missing: recording.missing().into_iter().map(|(what, why)| Missing { what, why }).collect(),
+        own_cpu_s: digest.own_cpu_s,
+        processes: digest.processes,
+        channels: digest.summaries,
+        missing: digest.missing.into_iter().map(|(what, why)| Missing { what, why }).collect(),
     };
     if json { output::write_json(out, &shown) } else { output::write_blocks(out, &blocks(&shown, all)) }
+}
+
+/// Points of a channel on the page: about as many as the picture is wide.
+const POINTS: u32 = 240;
+
+/// The recording as a page; `name` is what its file is called.
+pub(in crate::cli) fn page(name: &str, recording: &Recording) -> String {
+    zenkai_report::recorded_html(name, &recording.digest(POINTS))
 }
 
 fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
