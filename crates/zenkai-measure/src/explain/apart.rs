@@ -22,13 +22,13 @@ pub fn explain_apart(plan: &Plan, trials: &[Trial], about: &BTreeMap<String, Abo
     let of_metric = moved(&y, &is_b);
     let pairing = Pairing { plan, trials, order: Order::Unknown { y, is_b }, theta: of_metric.theta };
     let mut explanation = of_pairing(&pairing, 1, about);
-    let is_moved = of_metric.p <= MOVED;
-    if !is_moved {
+    explanation.is_change = of_metric.p <= MOVED;
+    if !explanation.is_change {
         // There is nothing to explain.
         let explains = explanation.channels.iter_mut().filter(|channel| channel.role == Role::Explains);
         explains.for_each(|channel| channel.role = Role::AlsoChanged);
     }
-    explanation.sentences = words::sentences_apart(plan, &explanation, is_moved);
+    explanation.sentences = words::sentences_apart(plan, &explanation);
     explanation
 }
 

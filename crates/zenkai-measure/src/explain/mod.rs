@@ -21,6 +21,7 @@ use crate::statistics::real;
 use crate::statistics::redraw::Redraws;
 use crate::statistics::secondary::{Lines, lines};
 use crate::statistics::unordered;
+use crate::statistics::verdict::Verdict;
 
 pub use apart::explain_apart;
 pub use channels::{ChannelShift, Missing, Role};
@@ -54,6 +55,9 @@ pub struct Explanation {
     pub lines: Option<Lines>,
     /// The other numbers of the workload, corrected together (Holm).
     pub metrics: Vec<MetricShift>,
+    /// Whether there is a change of the metric to explain. Otherwise the factors below are those of a difference that
+    /// may well be chance.
+    pub is_change: bool,
     /// The effect as a product of factors, where the channels allow it.
     pub splits: Vec<Split>,
     /// Every channel that could be tested, those that changed first.
@@ -203,6 +207,7 @@ pub fn explain(
         explanation.pairs = series.pairs();
         explanation.lines = (series.pairs() > 0).then(|| lines(&Test::new(series, redraws), &values));
     }
+    explanation.is_change = comparison.judgement.verdict == Verdict::Different;
     explanation.sentences = words::sentences(plan, comparison, &explanation);
     Ok(explanation)
 }
@@ -218,6 +223,7 @@ fn of_pairing(pairing: &Pairing, arm: usize, about: &BTreeMap<String, About>) ->
         sentences: Vec::new(),
         lines: None,
         metrics: metrics::metrics(pairing),
+        is_change: false,
         splits,
         channels,
         missing,

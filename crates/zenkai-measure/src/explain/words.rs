@@ -2,7 +2,7 @@
 
 use super::{ChannelShift, Explanation, Role, Split};
 use crate::experiment::{Comparison, Plan};
-use crate::statistics::verdict::{Better, Verdict};
+use crate::statistics::verdict::Better;
 
 /// Factors and channels named in sentences; the tables have the others.
 const NAMED: usize = 3;
@@ -10,8 +10,7 @@ const NAMED: usize = 3;
 const WORTH_NAMING: f64 = 0.1;
 
 pub(super) fn sentences(plan: &Plan, comparison: &Comparison, explanation: &Explanation) -> Vec<String> {
-    let is_different = comparison.judgement.verdict == Verdict::Different;
-    let mut sentences = effect(plan, explanation, is_different);
+    let mut sentences = effect(plan, explanation);
     let more = "More pairs would tell more (--fixed --pairs 20)";
     sentences.extend(channels(explanation, "changed (at most one in ten of these by chance)", more));
     if let Some(lines) = &explanation.lines
@@ -28,16 +27,16 @@ pub(super) fn sentences(plan: &Plan, comparison: &Comparison, explanation: &Expl
 }
 
 /// The same where nobody drew the order: a channel that differs may do so for any reason.
-pub(super) fn sentences_apart(plan: &Plan, explanation: &Explanation, is_moved: bool) -> Vec<String> {
-    let mut sentences = effect(plan, explanation, is_moved);
+pub(super) fn sentences_apart(plan: &Plan, explanation: &Explanation) -> Vec<String> {
+    let mut sentences = effect(plan, explanation);
     let more = "More runs on each side would tell more";
     sentences.extend(channels(explanation, "are not the same before and after, for whatever reason", more));
     sentences
 }
 
 /// What accounts for a change of the metric, if it is one.
-fn effect(plan: &Plan, explanation: &Explanation, is_change: bool) -> Vec<String> {
-    if !is_change {
+fn effect(plan: &Plan, explanation: &Explanation) -> Vec<String> {
+    if !explanation.is_change {
         return Vec::new();
     }
     let mut sentences: Vec<String> =

@@ -143,9 +143,19 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
     for sentence in &explanation.sentences {
         page.leaf("p", &[], sentence);
     }
-    for split in &explanation.splits {
-        page.el("div", &[("class", "draw")], |page| {
-            super::split::split(page, experiment, explanation.arm, split);
+    let draw = |page: &mut Page| {
+        for split in &explanation.splits {
+            page.el("div", &[("class", "draw")], |page| {
+                super::split::split(page, experiment, explanation.arm, split);
+            });
+        }
+    };
+    if explanation.is_change {
+        draw(page);
+    } else if !explanation.splits.is_empty() {
+        page.el("details", &[], |page| {
+            page.leaf("summary", &[], "The factors of a difference that may be chance");
+            draw(page);
         });
     }
     let (changed, same): (Vec<&ChannelShift>, Vec<&ChannelShift>) =
