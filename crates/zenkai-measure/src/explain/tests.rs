@@ -33,6 +33,15 @@ fn a_faster_clock_is_named() {
 }
 
 #[test]
+fn a_large_change_is_told_in_factors() {
+    let said = explained(&Recipe { effect: 3.0, by_clock: false, ..Recipe::default() }).sentences;
+    assert!(
+        said[0].starts_with("Time is 4.0 times what it was: cycles needed × 4.0, the rest × 1.0."),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn less_work_is_not_called_a_faster_clock() {
     let explanation = explained(&Recipe { by_clock: false, ..Recipe::default() });
     assert!((term(&explanation, "cycles needed").share.unwrap() - 1.0).abs() < 0.15);

@@ -8,6 +8,8 @@ use crate::statistics::verdict::Better;
 const NAMED: usize = 3;
 /// A factor is named from this share of the effect on.
 const WORTH_NAMING: f64 = 0.1;
+/// Beyond twice or half the metric (in log units) factors are told as such, and not as points of per cent.
+const LARGE: f64 = std::f64::consts::LN_2;
 
 pub(super) fn sentences(plan: &Plan, comparison: &Comparison, explanation: &Explanation) -> Vec<String> {
     let mut sentences = effect(plan, explanation);
@@ -55,6 +57,9 @@ fn arm<'p>(plan: &'p Plan, comparison: &Comparison) -> &'p str {
 /// "9.0 % less time: the clock explains 8.1 of it, CPU share 0.6; the rest is 0.3."
 fn factors(plan: &Plan, split: &Split) -> Option<String> {
     let total = plan.rule.better.percent(split.theta);
+    if split.theta.abs() > LARGE {
+        return times(plan, split);
+    }
     let direction = match (plan.rule.better, total < 0.0) {
         (Better::Lower, true) => "less",
         (_, false) => "more",
@@ -76,6 +81,30 @@ fn factors(plan: &Plan, split: &Split) -> Option<String> {
         plan.metric.name,
         named.join(", "),
         rest.share? * total.abs() + 0.0,
+        capital(split.identity),
+    ))
+}
+
+/// "Time is 8.3 times what it was: requests needed × 53, latency × 0.15; the rest × 1.0.": points of per cent of a large
+/// change mislead, since factors multiply.
+fn times(plan: &Plan, split: &Split) -> Option<String> {
+    let ratio = |theta: f64| {
+        let ratio = 1.0 + plan.rule.better.percent(theta) / 100.0;
+        if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.1}") }
+    };
+    let (rest, terms) = split.terms.split_last()?;
+    let named = terms.iter().filter(|term| term.share.is_some_and(|share| share.abs() >= WORTH_NAMING));
+    let named: Vec<String> =
+        named.take(NAMED).map(|term| format!("{} × {}", term.name, ratio(term.theta))).collect();
+    if named.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{} is {} times what it was: {}, the rest × {}. {}.",
+        capital(&plan.metric.name),
+        ratio(split.theta),
+        named.join(", "),
+        ratio(rest.theta),
         capital(split.identity),
     ))
 }

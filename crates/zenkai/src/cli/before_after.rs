@@ -17,8 +17,13 @@ use zenkai_measure::{
 use zenkai_report::{BeforeAfter, Detail, Experiment, TimeSeries};
 
 use super::{
-    CommandError, diff::TwoMachines, experiment::unreadable, labels, output, record::CAPTURE,
-    recordings::Recordings, report::Format,
+    CommandError,
+    diff::TwoMachines,
+    experiment::{read_small, unreadable},
+    labels, output,
+    record::CAPTURE,
+    recordings::Recordings,
+    report::Format,
 };
 
 /// One recording as read.
@@ -158,10 +163,9 @@ fn recordings(sides: &[Side; 2], joined: &Joined) -> (Vec<TimeSeries>, BTreeMap<
 fn machines(sides: &[Side; 2], warnings: &mut Vec<String>) -> Result<Option<TwoMachines>, CommandError> {
     let mut captures = Vec::new();
     for side in sides {
-        let path = side.dir.join(CAPTURE);
-        match super::host::load(&path) {
+        match capture(&side.dir) {
             Ok(capture) => captures.push(capture),
-            Err(_) if is_absent(&path) => {
+            Err(_) if is_absent(&side.dir.join(CAPTURE)) => {
                 warnings.push(format!(
                     "{} holds no capture of the machine, so what differs is not shown; `zenkai record --runs` makes \
                      one",
@@ -177,6 +181,14 @@ fn machines(sides: &[Side; 2], warnings: &mut Vec<String>) -> Result<Option<TwoM
     }
     let names = [&*sides[0].name, &*sides[1].name];
     <[Capture; 2]>::try_from(captures).ok().map(|both| TwoMachines::of_captures(names, both)).transpose()
+}
+
+/// The machine's state in the directory of a recording, which may be anybody's: a named pipe does not make us wait.
+pub(super) fn capture(dir: &Path) -> Result<Capture, CommandError> {
+    let path = dir.join(CAPTURE);
+    let bytes = read_small(&path)
+        .map_err(|error| CommandError::usage(anyhow!("cannot read {}: {error}", path.display())))?;
+    super::host::parse(&path, bytes)
 }
 
 fn is_absent(path: &Path) -> bool {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::anyhow;
@@ -15,7 +15,7 @@ use zenkai_facts::{Facts, Observed, Reader};
 use zenkai_host::{Capture, FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
 use zenkai_report::{Detail, States};
 
-use super::{CommandError, Exit, host, labels, output, record::CAPTURE, report};
+use super::{CommandError, Exit, before_after, host, labels, output, record::CAPTURE, report};
 
 /// Tell what differs between two machines, or one machine before and after, most suspicious first.
 ///
@@ -74,17 +74,22 @@ impl Machine {
             _ if name == "now" => return Ok(Self::recorded(LiveHost, workload)),
             // A recording of `zenkai record --runs`.
             Ok(shape) if shape.is_dir() && path.join(CAPTURE).metadata().is_ok() => {
-                host::load(&path.join(CAPTURE))?
+                before_after::capture(&path)?
             }
             Ok(shape) if shape.is_dir() => return Ok(Self::recorded(host::root(&path)?, workload)),
             Err(error) if is_absent(error) => {
-                let kept = [labels::path(name), labels::recording(name).join(CAPTURE)];
-                let there = kept.iter().find(|kept| !kept.metadata().is_err_and(|error| is_absent(&error)));
-                let Some(kept) = there.filter(|_| labels::is_label(name)) else {
-                    return Err(CommandError::usage(anyhow!("{name} is no file, no directory and no label"))
+                let is_there = |kept: &Path| !kept.metadata().is_err_and(|error| is_absent(&error));
+                let (capture, recording) = (labels::path(name), labels::recording(name));
+                match labels::is_label(name) {
+                    true if is_there(&capture) => host::load(&capture)?,
+                    true if is_there(&recording) => before_after::capture(&recording)?,
+                    _ => {
+                        return Err(CommandError::usage(anyhow!(
+                            "{name} is no file, no directory and no label"
+                        ))
                         .hint("`zenkai capture --list` shows the labels; `now` is this machine"));
-                };
-                host::load(kept)?
+                    }
+                }
             }
             _ => host::load(&path)?,
         };

@@ -84,9 +84,15 @@ const LARGEST_CAPTURE: u64 = 256 << 20;
 
 pub(super) fn load(path: &Path) -> Result<Capture, CommandError> {
     let shown = path.display();
-    let again = "make the capture again with `zenkai capture -o FILE`";
     let bytes = read_plain_file(path, LARGEST_CAPTURE)
         .map_err(|error| CommandError::usage(anyhow!("cannot read {shown}: {error}")))?;
+    parse(path, bytes)
+}
+
+/// The capture that these bytes of the file `path` are.
+pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Capture, CommandError> {
+    let shown = path.display();
+    let again = "make the capture again with `zenkai capture -o FILE`";
     if bytes.is_empty() {
         return Err(CommandError::usage(anyhow!("{shown}: line 1: the file is empty")).hint(again));
     }

@@ -134,6 +134,11 @@ fn what_cannot_be_put_side_by_side_is_refused_with_a_remedy() {
     }
     fs::remove_file(file("machine.capture")).unwrap();
     assert!(report(&good, &second)["notes"].to_string().contains("holds no capture"));
+    // Nobody waits for whoever might write into a pipe.
+    assert!(Command::new("mkfifo").arg(file("machine.capture")).status().unwrap().success());
+    assert!(report(&good, &second)["notes"].to_string().contains("not a regular file"));
+    let called = zenkai(&["diff", &good, &second]);
+    assert!(called.exit == Exit::Usage && called.err.contains("not a regular file"), "{}", called.err);
     fs::remove_dir_all(file("samples")).unwrap();
     assert_eq!(report(&good, &second)["after"]["runs"], 5, "the numbers stand without samples");
     let alone = zenkai(&["report", &good]);
