@@ -20,6 +20,11 @@ impl<H: Host> RecordingHost<H> {
         Self { inner, capture: Mutex::new(Capture::default()) }
     }
 
+    /// The machine itself: what is asked of it here is not recorded.
+    pub fn inner(&self) -> &H {
+        &self.inner
+    }
+
     /// What was recorded, exactly as read: call [`Capture::anonymised`] before it leaves the machine.
     pub fn into_capture(self) -> Capture {
         self.capture.into_inner().unwrap_or_else(PoisonError::into_inner)

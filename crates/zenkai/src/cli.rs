@@ -26,6 +26,7 @@ mod record;
 mod recordings;
 mod report;
 mod scripts;
+mod sysctls;
 mod time;
 mod tuned_adm;
 

@@ -92,9 +92,13 @@ pub(super) fn ranked(a: &Side<'_>, b: &Side<'_>, roles: &Roles, raw: Vec<Raw>) -
 fn fact(raw: Raw) -> Difference {
     let can_be_set = raw.a.source == raw.b.source && !rules::READ_ONLY.contains(&raw.a.source.as_str());
     let sysctl = raw.a.source.strip_prefix("/proc/sys/").filter(|_| can_be_set);
+    // What one kernel does not have cannot be set there.
+    let missing = raw.a.value.is_none() || raw.b.value.is_none();
+    let of_the_kernel = raw.pattern.starts_with("sysctl.") && (missing || sysctl.is_none());
     let argument = raw.path.last().filter(|_| raw.pattern == "kernel.command_line.*");
     let known = rules::find(rules::KNOWN, &raw.pattern);
     let changeable = match sysctl {
+        _ if of_the_kernel => Changeable::Software,
         Some(_) => Changeable::Now,
         None => rules::find(rules::CHANGEABLE, &raw.pattern).unwrap_or(Changeable::Software),
     };

@@ -175,10 +175,21 @@ pub(super) const MOMENTARY: &[&str] =
 /// Files below `/proc/sys` that only tell.
 pub(super) const READ_ONLY: &[&str] = &[
     "/proc/sys/crypto/fips_enabled",
+    "/proc/sys/kernel/arch",
+    "/proc/sys/kernel/bootloader_type",
+    "/proc/sys/kernel/bootloader_version",
+    "/proc/sys/kernel/cap_last_cap",
+    "/proc/sys/kernel/ngroups_max",
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/ostype",
     "/proc/sys/kernel/version",
+    "/proc/sys/kernel/seccomp/actions_avail",
     "/proc/sys/net/ipv4/tcp_available_congestion_control",
+    "/proc/sys/net/ipv4/tcp_available_ulp",
+    "/proc/sys/net/ipv4/tcp_ehash_entries",
+    "/proc/sys/net/ipv4/udp_hash_entries",
+    "/proc/sys/net/mptcp/available_path_managers",
+    "/proc/sys/net/mptcp/available_schedulers",
     "/proc/sys/net/netfilter/nf_conntrack_buckets",
 ];
 
@@ -209,6 +220,52 @@ pub(super) const SECURITY: &[&str] = &[
     "vm.unprivileged_",
 ];
 
+/// Sysctls that no fact tells of and that are carried to another machine all the same, by the start of the name: they act
+/// at once, can be turned back, and bear on speed. Others may not: `kernel.ftrace_enabled`, `vm.nr_hugepages`.
+pub(super) const CARRIED_UNKNOWN: &[&str] = &[
+    "dev.raid.speed_limit_",
+    "fs.aio-max-nr",
+    "fs.epoll.",
+    "fs.inotify.",
+    "fs.nr_open",
+    "fs.pipe-",
+    "kernel.hung_task_",
+    "kernel.msg",
+    "kernel.numa_balancing",
+    "kernel.perf_cpu_time_max_percent",
+    "kernel.printk",
+    "kernel.sched_",
+    "kernel.sem",
+    "kernel.shm",
+    "kernel.timer_migration",
+    "kernel.watchdog_thresh",
+    "net.core.",
+    "net.ipv4.neigh.default.",
+    "net.ipv4.tcp_",
+    "net.ipv4.udp_",
+    "net.ipv6.neigh.default.",
+    "net.netfilter.nf_conntrack_",
+    "net.unix.",
+    "vm.compact",
+    "vm.defrag_",
+    "vm.dirty",
+    "vm.extfrag_",
+    "vm.laptop_mode",
+    "vm.lowmem_reserve_ratio",
+    "vm.max_map_count",
+    "vm.min_",
+    "vm.numa_",
+    "vm.overcommit_",
+    "vm.page-cluster",
+    "vm.page_lock_unfairness",
+    "vm.percpu_pagelist_",
+    "vm.stat_interval",
+    "vm.swappiness",
+    "vm.vfs_cache_pressure",
+    "vm.watermark_",
+    "vm.zone_reclaim_mode",
+];
+
 /// Defaults that the kernel computes from the size of the memory or the number of CPUs: they differ whenever that does.
 pub(super) const DERIVED: &[&str] = &[
     "cgroup.pids.*.limit",
@@ -229,6 +286,19 @@ pub(super) const DERIVED: &[&str] = &[
     "net.settings.tcp_mem_pages",
     "net.settings.tcp_rmem_bytes",
     "net.settings.tcp_wmem_bytes",
+    "sysctl.fs.epoll.max_user_watches",
+    "sysctl.fs.fanotify.max_user_marks",
+    "sysctl.net.ipv4.inet_peer_threshold",
+    "sysctl.net.ipv4.tcp_ehash_entries",
+    "sysctl.net.ipv4.tcp_max_orphans",
+    "sysctl.net.ipv4.udp_hash_entries",
+    "sysctl.net.ipv4.xfrm4_gc_thresh",
+    "sysctl.net.netfilter.nf_conntrack_expect_max",
+    "sysctl.net.nf_conntrack_max",
+    "sysctl.net.sctp.sctp_mem",
+    "sysctl.user",
+    "sysctl.vm.admin_reserve_kbytes",
+    "sysctl.vm.user_reserve_kbytes",
 ];
 
 /// Sizes that differ by what firmware and kernel keep for themselves: equal within two per cent.

@@ -199,6 +199,9 @@ impl Draft {
                     Err("it follows from the size of the memory")
                 }
                 (Some(_), _) if rules::READ_ONLY.contains(&from.as_str()) => continue,
+                (Some(tail), _) if difference.path.starts_with("sysctl.") && !is_carried(tail) => {
+                    Err("no check knows what it does; set it by hand if you mean it")
+                }
                 (Some(tail), _) if from == to => self.sysctl(a, b, from, tail),
                 (None, Some(carry)) => self.carried(a, b, carry, difference, from, to),
                 _ => continue,
@@ -421,6 +424,12 @@ impl Draft {
         }
         text
     }
+}
+
+/// Whether a sysctl that no fact tells of may be carried over.
+fn is_carried(tail: &str) -> bool {
+    let name = tail.replace('/', ".");
+    rules::CARRIED_UNKNOWN.iter().any(|start| name.starts_with(start))
 }
 
 /// What another file in the same folder shows.

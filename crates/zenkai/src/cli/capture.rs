@@ -5,7 +5,11 @@ use std::{io::Write, path::PathBuf};
 use anyhow::anyhow;
 use zenkai_host::RecordingHost;
 
-use super::{CommandError, Exit, host::HostArgs, labels};
+use super::{
+    CommandError, Exit,
+    host::{self, HostArgs},
+    labels, sysctls,
+};
 
 /// Write what zenkai reads on this machine to a text file, without serial numbers and names
 ///
@@ -40,6 +44,11 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     }
     let host = RecordingHost::new(args.host.open_probed(args.probe, err)?);
     zenkai_facts::observe(&host);
+    match &args.host.capture {
+        // It holds what it holds.
+        Some(path) => sysctls::repeat(&host::load(path)?, &host),
+        None => sysctls::record(host.inner(), &host),
+    }
     let text = host.into_capture().anonymised().to_text();
     if let Some(label) = &args.label {
         let path = labels::keep(label, &text)?;

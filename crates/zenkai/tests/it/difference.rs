@@ -268,6 +268,37 @@ fn of_a_limit_with_two_forms_the_one_in_force_is_carried() {
 }
 
 #[test]
+fn sysctls_that_no_check_knows_are_told_and_few_of_them_carried() {
+    let dir = tempfile::tempdir().unwrap();
+    let with = |name: &str, values: [&str; 4]| {
+        let [panic, queue, namespaces, forwarding] = values;
+        let more = format!(
+            "read /proc/sys/kernel/panic = {panic}\nread /proc/sys/net/unix/max_dgram_qlen = {queue}\n\
+             read /proc/sys/user/max_net_namespaces = {namespaces}\n\
+             read /proc/sys/net/ipv4/conf/all/forwarding = {forwarding}\n"
+        );
+        written(dir.path(), name, &(std::fs::read_to_string(host("plain")).unwrap() + &more))
+    };
+    let (a, b) = (with("a", ["7", "512", "900", "1"]), with("b", ["0", "10", "100", "0"]));
+    let found: Vec<(String, String)> = differences(&a, &b)
+        .iter()
+        .map(|one| (one["what"].as_str().unwrap().to_owned(), one["suspicion"].as_str().unwrap().to_owned()))
+        .collect();
+    let expected = [
+        ("kernel.panic", "setting"),
+        ("net.ipv4.conf.all.forwarding", "setting"),
+        ("net.unix.max_dgram_qlen", "setting"),
+        ("user.max_net_namespaces", "derived"),
+    ];
+    assert_eq!(found, expected.map(|(what, suspicion)| (what.to_owned(), suspicion.to_owned())));
+    let Called { out, err, .. } = zenkai(&["settings", "--from", &a, "--to", &b]);
+    assert!(out.ends_with("[sysctl]\nnet.unix.max_dgram_qlen=512\n"), "{out}");
+    assert!(err.contains("left out: kernel.panic: no check knows what it does"), "{err}");
+    // A capture of a version that did not hold them says nothing of them.
+    assert!(differences(&host("plain"), &b).is_empty());
+}
+
+#[test]
 fn another_architecture_is_compared_as_far_as_it_goes() {
     let dir = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(host("plain")).unwrap();

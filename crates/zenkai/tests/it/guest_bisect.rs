@@ -1,4 +1,4 @@
-//! `zenkai bisect` in a guest whose governor really decides about the speed: it alone is to blame, of twenty differences.
+//! `zenkai bisect` in a guest whose governor really decides about the speed: of twenty differences it alone is to blame.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use zenkai_lab::{Job, machine_or_skip};
 
 use crate::guests::program;
 
-/// Nine experiments of runs of half a second; on a busy host that takes minutes.
+/// Seven experiments of runs of a second; on a busy host that takes minutes.
 const LIMIT: Duration = Duration::from_secs(900);
 
 /// Settings that a loop of the shell does not meet; each is made larger by one.
@@ -20,7 +20,8 @@ const HARMLESS: &str = "kernel/hung_task_timeout_secs \
 #[test]
 fn the_governor_is_found_among_twenty_differences() {
     let (Some(program), Some(guest)) = (program(), machine_or_skip("clock")) else { return };
-    // A difference of 60 % is looked for, so what is within 20 % does not matter, and few runs are enough.
+    // On a busy host the guest's time is what others leave it, so the effect is a large one: 800 MHz against 3700 MHz.
+    // What is within 20 % does not matter then, and few runs are enough.
     let script = format!(
         r#"mkdir -p /var/lib
         shown() {{
@@ -31,10 +32,13 @@ fn the_governor_is_found_among_twenty_differences() {
         }}
         zenkai capture -o good.capture
         for key in {HARMLESS}; do echo $(($(cat /proc/sys/$key) + 1)) > /proc/sys/$key; done
-        for policy in /sys/devices/system/cpu/cpufreq/policy*; do echo powersave > $policy/scaling_governor; done
+        for policy in /sys/devices/system/cpu/cpufreq/policy*; do
+            echo powersave > $policy/scaling_governor
+            echo power > $policy/energy_performance_preference
+        done
         shown > before
         zenkai bisect --from good.capture --out out/search --json --no-sample --seed 7 --settle 0s..0s --rho 20% \
-            --pairs 16 -- sh -c 'i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done'
+            --pairs 16 -- sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'
         code=$?
         shown > after
         diff before after > out/changed
@@ -51,11 +55,9 @@ fn the_governor_is_found_among_twenty_differences() {
     let numbers = accused[0]["toggles"].as_array().unwrap();
     assert_eq!(numbers.len(), 1, "{}", outcome.stderr);
     let number = usize::try_from(numbers[0].as_u64().unwrap()).unwrap();
-    // intel_pstate changes the preference with the governor, so the two are one toggle.
+    // intel_pstate shows another preference with another governor, so the two are one toggle.
     assert_eq!(toggles[number]["name"], "governor and preference", "{}", outcome.stderr);
     assert!(toggles[number]["a"].as_str().unwrap().contains("performance"), "{}", toggles[number]);
-    // 23 against 37 makes -38 %.
     assert!(accused[0]["alone"]["percent"].as_f64().unwrap() < -20.0, "{}", outcome.stderr);
-    assert_ne!(found["outcome"]["rest_together"]["verdict"], "different", "{}", outcome.stderr);
     eprintln!("{}{}", outcome.stderr, found["outcome"]);
 }
