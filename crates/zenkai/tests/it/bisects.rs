@@ -210,6 +210,8 @@ fn what_cannot_be_searched_is_said() {
     };
     let (newer, noise) = (other("newer", b"zenkai-capture 2\n"), other("noise", b"\x7fELF\x01\xff\xfe\n"));
     let empty = other("empty", b"");
+    let foreign = String::from_utf8(text.clone()).unwrap().replace(std::env::consts::ARCH, "riscv64");
+    let foreign = other("foreign", foreign.as_bytes());
     for (arguments, told) in [
         (&["--from", cut.to_str().unwrap()][..], "cut.capture: line "),
         (&["--from", &newer], "newer: line 1: this capture was made by a newer zenkai"),
@@ -217,6 +219,8 @@ fn what_cannot_be_searched_is_said() {
         (&["--from", &empty], "empty: line 1: the file is empty"),
         (&["--from", scratch.path().to_str().unwrap()], "holds neither proc, sys nor etc"),
         (&["--from", "/dev/null"], "no regular file"),
+        (&["--from", &foreign], "the architectures differ (riscv64 and "),
+        (&["--from", &foreign], "can be toggled here"),
         (&["--from", "no-such-label"], "no file, no directory and no label"),
         (&["--from", "x", "--to", "y"], "cannot be measured from here"),
         (&["profile:balanced", "powersave"], "`powersave` is no profile"),
@@ -230,4 +234,13 @@ fn what_cannot_be_searched_is_said() {
     let output = zenkai(&["bisect", "--resume", scratch.path().to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("bisect.json"));
+    let broken = scratch.path().join("broken");
+    fs::create_dir(&broken).unwrap();
+    for content in ["", "{\"schema\": \"zenkai.bisect/1\", \"sid", "{}", "[1, 2"] {
+        fs::write(broken.join("bisect.json"), content).unwrap();
+        let output = zenkai(&["bisect", "--resume", broken.to_str().unwrap()]).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("broken/bisect.json: ") && told.contains("line 1"), "{told}");
+    }
 }

@@ -20,7 +20,8 @@ pub(super) fn tell_plan(
     err: &mut dyn Write,
 ) -> Result<(), CommandError> {
     let sides = &laid.sides;
-    writeln!(err, "{} toggles, each set as in {} or as in {}:", sides.toggles.len(), sides.a, sides.b)?;
+    let toggles = counted(sides.toggles.len(), "toggle");
+    writeln!(err, "{toggles}, each set as in {} or as in {}:", visible(&sides.a), visible(&sides.b))?;
     for (nth, toggle) in sides.toggles.iter().enumerate() {
         let text = format!("  {}. {}: {} → {}", nth + 1, toggle.name, toggle.from, toggle.to);
         writeln!(err, "{}", visible(&text))?;
@@ -42,6 +43,11 @@ pub(super) fn tell_plan(
     }
     writeln!(err, "kept in {}", dir.display())?;
     Ok(())
+}
+
+/// `1 toggle`, `2 toggles`
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What an experiment asks.
@@ -105,7 +111,10 @@ impl Done<'_> {
             sides.b, sides.a
         )))];
         if let Some(whole) = &self.outcome.whole {
-            let text = format!("all {} differences together: {}", sides.toggles.len(), told(whole));
+            let text = match sides.toggles.len() {
+                1 => format!("the only difference: {}", told(whole)),
+                many => format!("all {many} differences together: {}", told(whole)),
+            };
             blocks.push(Block::Text(text));
         }
         if let Some(text) = self.ending() {
@@ -138,8 +147,8 @@ impl Done<'_> {
             blocks.push(Block::Text(visible(&self.summary())));
         }
         blocks.push(Block::Text(format!(
-            "{} experiments in {}; `zenkai report DIR/01` shows the first",
-            self.outcome.experiments,
+            "{} in {}; `zenkai report DIR/01` shows the first",
+            counted(self.outcome.experiments, "experiment"),
             self.dir.display()
         )));
         blocks
