@@ -15,7 +15,7 @@ use zenkai_facts::{Facts, Observed, Reader};
 use zenkai_host::{Capture, FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
 use zenkai_report::{Detail, States};
 
-use super::{CommandError, Exit, before_after, host, labels, output, record::CAPTURE, report};
+use super::{CommandError, Exit, before_after, host, labels, output, record::CAPTURE, report, sysctls};
 
 /// Tell what differs between two machines, or one machine before and after, most suspicious first.
 ///
@@ -71,12 +71,17 @@ impl Machine {
         let path = PathBuf::from(name);
         let shape = path.metadata();
         let capture = match &shape {
-            _ if name == "now" => return Ok(Self::recorded(LiveHost, workload)),
+            // Of this machine what the other one holds is enough.
+            _ if name == "now" => return Ok(Self::recorded(RecordingHost::new(LiveHost), workload)),
             // A recording of `zenkai record --runs`.
             Ok(shape) if shape.is_dir() && path.join(CAPTURE).metadata().is_ok() => {
                 before_after::capture(&path)?
             }
-            Ok(shape) if shape.is_dir() => return Ok(Self::recorded(host::root(&path)?, workload)),
+            Ok(shape) if shape.is_dir() => {
+                let host = RecordingHost::new(host::root(&path)?);
+                sysctls::record(host.inner(), &host);
+                return Ok(Self::recorded(host, workload));
+            }
             Err(error) if is_absent(error) => {
                 let is_there = |kept: &Path| !kept.metadata().is_err_and(|error| is_absent(&error));
                 let (capture, recording) = (labels::path(name), labels::recording(name));
@@ -105,8 +110,7 @@ impl Machine {
     }
 
     /// A machine that answers whatever it is asked: what zenkai asks of it is remembered.
-    fn recorded(host: impl Host + 'static, workload: Option<Workload>) -> Self {
-        let host = RecordingHost::new(host);
+    fn recorded<H: Host + 'static>(host: RecordingHost<H>, workload: Option<Workload>) -> Self {
         let facts = zenkai_facts::observe(&host);
         let sysctls = sysctls(host.read_paths().iter().map(String::as_str));
         Self::judged(Box::new(host), facts, sysctls, workload)

@@ -12,6 +12,8 @@ const TOP: &str = "/proc/sys";
 /// Files that are looked at, and that are held: servers have some 1 400, more with many interfaces.
 const LOOKED_AT: usize = 20_000;
 const HELD: usize = 2_000;
+/// Bytes that are read: a folder that only looks like a machine may hold anything.
+const READ: usize = 16 << 20;
 /// Folders in folders.
 const DEEPEST: usize = 8;
 /// Longer values are no settings.
@@ -75,12 +77,12 @@ pub(super) fn repeat(capture: &Capture, recorder: &dyn Host) {
 }
 
 fn paths(host: &dyn Host) -> Vec<String> {
-    let (mut folders, mut held, mut looked_at) = (vec![(TOP.to_owned(), 0)], Vec::new(), 0);
+    let (mut folders, mut held, mut looked_at, mut read) = (vec![(TOP.to_owned(), 0)], Vec::new(), 0, 0);
     while let Some((folder, depth)) = folders.pop() {
         for entry in host.list(&folder).unwrap_or_default() {
             looked_at += 1;
             let path = format!("{folder}/{}", entry.name);
-            if looked_at > LOOKED_AT || held.len() >= HELD {
+            if looked_at > LOOKED_AT || held.len() >= HELD || read > READ {
                 return held;
             }
             if !is_wanted(&path) {
@@ -88,7 +90,13 @@ fn paths(host: &dyn Host) -> Vec<String> {
             }
             match entry.kind {
                 EntryKind::Directory if depth < DEEPEST => folders.push((path, depth + 1)),
-                EntryKind::File if host.read(&path).is_ok_and(|value| is_setting(&value)) => held.push(path),
+                EntryKind::File => {
+                    let value = host.read(&path).unwrap_or_default();
+                    read += value.len();
+                    if is_setting(&value) {
+                        held.push(path);
+                    }
+                }
                 _ => {}
             }
         }
@@ -114,7 +122,13 @@ fn is_setting(value: &[u8]) -> bool {
     let Some(text) = std::str::from_utf8(value).ok().map(str::trim) else { return false };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || " \t_.,+-".contains(letter);
     let digits = text.split(|letter: char| !letter.is_ascii_hexdigit()).map(str::len).max().unwrap_or(0);
-    !text.is_empty() && text.len() <= LONGEST && digits <= LONGEST_DIGITS && text.chars().all(plain)
+    // `0-1,3-127` is a range; more parts make a UUID or a key.
+    let parted = text.split([' ', '\t', ',']).any(|word| word.matches('-').count() > 2);
+    !text.is_empty()
+        && text.len() <= LONGEST
+        && digits <= LONGEST_DIGITS
+        && !parted
+        && text.chars().all(plain)
 }
 
 #[cfg(test)]
@@ -142,6 +156,7 @@ mod tests {
             ("/proc/sys/net/core/default_qdisc", "fq_codel\n"),
             ("/proc/sys/net/ipv4/conf/all/rp_filter", "2\n"),
             ("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+            ("/proc/sys/net/ipv6/icmp/ratemask", "0-1,3-127\n"),
             ("/proc/sys/net/ipv6/neigh/default/gc_thresh3", "1024\n"),
             ("/proc/sys/vm/lowmem_reserve_ratio", "256\t256\t32\t0\n"),
         ];
@@ -154,6 +169,7 @@ mod tests {
             ("/proc/sys/kernel/random/boot_id", "6f1c2f44-1111-2222-3333-444455556666\n"),
             ("/proc/sys/kernel/sched_domain/cpu0/domain0/flags", "4143\n"),
             ("/proc/sys/kernel/made_up_key", "00112233445566778899aabbccddeeff\n"),
+            ("/proc/sys/kernel/made_up_uuid", "6f1c2f44-1111-2222-3333-444455556666\n"),
             ("/proc/sys/kernel/two_lines", "a\nb\n"),
             ("/proc/sys/net/core/netdev_rss_key", "00:11:22:33\n"),
             ("/proc/sys/net/ipv4/conf/eth0/rp_filter", "2\n"),

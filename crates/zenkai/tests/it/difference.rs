@@ -294,6 +294,12 @@ fn sysctls_that_no_check_knows_are_told_and_few_of_them_carried() {
     let Called { out, err, .. } = zenkai(&["settings", "--from", &a, "--to", &b]);
     assert!(out.ends_with("[sysctl]\nnet.unix.max_dgram_qlen=512\n"), "{out}");
     assert!(err.contains("left out: kernel.panic: no check knows what it does"), "{err}");
+    // A folder that stands for a machine tells as much as a capture of it.
+    let root = dir.path().join("root/proc/sys/kernel");
+    std::fs::create_dir_all(&root).unwrap();
+    std::fs::write(root.join("panic"), "9\n").unwrap();
+    let found = differences(dir.path().join("root").to_str().unwrap(), &b);
+    assert!(found.iter().any(|one| one["what"] == "kernel.panic" && one["a"]["value"] == "9"), "{found:#?}");
     // A capture of a version that did not hold them says nothing of them.
     assert!(differences(&host("plain"), &b).is_empty());
 }
