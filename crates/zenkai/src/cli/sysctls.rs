@@ -91,9 +91,9 @@ fn paths(host: &dyn Host) -> Vec<String> {
             match entry.kind {
                 EntryKind::Directory if depth < DEEPEST => folders.push((path, depth + 1)),
                 EntryKind::File => {
-                    let value = host.read(&path).unwrap_or_default();
-                    read += value.len();
-                    if is_setting(&value) {
+                    let value = host.read(&path);
+                    read += value.as_ref().map_or(0, Vec::len);
+                    if value.is_ok_and(|value| is_setting(&value)) {
                         held.push(path);
                     }
                 }
@@ -117,18 +117,14 @@ fn is_wanted(path: &str) -> bool {
         && interfaces.all(|interface| ["all", "default"].contains(&interface))
 }
 
-/// One line of numbers and plain words. A slash makes it a path or a command, a colon a key or an address.
+/// One line of numbers and plain words, or nothing. A slash makes it a path or a command, a colon a key or an address.
 fn is_setting(value: &[u8]) -> bool {
     let Some(text) = std::str::from_utf8(value).ok().map(str::trim) else { return false };
     let plain = |letter: char| letter.is_ascii_alphanumeric() || " \t_.,+-".contains(letter);
     let digits = text.split(|letter: char| !letter.is_ascii_hexdigit()).map(str::len).max().unwrap_or(0);
     // `0-1,3-127` is a range; more parts make a UUID or a key.
     let parted = text.split([' ', '\t', ',']).any(|word| word.matches('-').count() > 2);
-    !text.is_empty()
-        && text.len() <= LONGEST
-        && digits <= LONGEST_DIGITS
-        && !parted
-        && text.chars().all(plain)
+    text.len() <= LONGEST && digits <= LONGEST_DIGITS && !parted && text.chars().all(plain)
 }
 
 #[cfg(test)]
@@ -155,6 +151,7 @@ mod tests {
             ("/proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
             ("/proc/sys/net/core/default_qdisc", "fq_codel\n"),
             ("/proc/sys/net/ipv4/conf/all/rp_filter", "2\n"),
+            ("/proc/sys/net/ipv4/ip_local_reserved_ports", "\n"),
             ("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
             ("/proc/sys/net/ipv6/icmp/ratemask", "0-1,3-127\n"),
             ("/proc/sys/net/ipv6/neigh/default/gc_thresh3", "1024\n"),
