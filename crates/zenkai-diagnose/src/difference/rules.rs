@@ -172,7 +172,7 @@ pub(super) const MAKER: &[&str] = &[
 pub(super) const MOMENTARY: &[&str] =
     &["cpu-pressure-now", "io-pressure-now", "memory-pressure-now", "virtualisation-steal"];
 
-/// Files below `/proc/sys` that only tell.
+/// Files below `/proc/sys` that only tell, or that take what cannot be taken back.
 pub(super) const READ_ONLY: &[&str] = &[
     "/proc/sys/crypto/fips_enabled",
     "/proc/sys/kernel/arch",
@@ -182,6 +182,8 @@ pub(super) const READ_ONLY: &[&str] = &[
     "/proc/sys/kernel/ngroups_max",
     "/proc/sys/kernel/osrelease",
     "/proc/sys/kernel/ostype",
+    // Writing adds flags, and nothing but a boot takes one away (kernel/sysctl.c, `proc_taint()`).
+    "/proc/sys/kernel/tainted",
     "/proc/sys/kernel/version",
     "/proc/sys/kernel/seccomp/actions_avail",
     "/proc/sys/net/ipv4/tcp_available_congestion_control",
@@ -221,7 +223,8 @@ pub(super) const SECURITY: &[&str] = &[
 ];
 
 /// Sysctls that no fact tells of and that are carried to another machine all the same, by the start of the name: they act
-/// at once, can be turned back, and bear on speed. Others may not: `kernel.ftrace_enabled`, `vm.nr_hugepages`.
+/// at once, can be turned back, and bear on speed. Others may not: `kernel.shm_rmid_forced` removes what nobody uses at
+/// this moment, `kernel.hung_task_panic` stops the machine, `kernel.modules_disabled` stays.
 pub(super) const CARRIED_UNKNOWN: &[&str] = &[
     "dev.raid.speed_limit_",
     "fs.aio-max-nr",
@@ -229,14 +232,15 @@ pub(super) const CARRIED_UNKNOWN: &[&str] = &[
     "fs.inotify.",
     "fs.nr_open",
     "fs.pipe-",
-    "kernel.hung_task_",
-    "kernel.msg",
+    "kernel.hung_task_check_",
+    "kernel.hung_task_timeout_secs",
+    "kernel.msgm",
     "kernel.numa_balancing",
     "kernel.perf_cpu_time_max_percent",
     "kernel.printk",
     "kernel.sched_",
-    "kernel.sem",
-    "kernel.shm",
+    "kernel.shmall",
+    "kernel.shmm",
     "kernel.timer_migration",
     "kernel.watchdog_thresh",
     "net.core.",
@@ -244,7 +248,11 @@ pub(super) const CARRIED_UNKNOWN: &[&str] = &[
     "net.ipv4.tcp_",
     "net.ipv4.udp_",
     "net.ipv6.neigh.default.",
-    "net.netfilter.nf_conntrack_",
+    "net.netfilter.nf_conntrack_generic_timeout",
+    "net.netfilter.nf_conntrack_icmp_timeout",
+    "net.netfilter.nf_conntrack_max",
+    "net.netfilter.nf_conntrack_tcp_timeout_",
+    "net.netfilter.nf_conntrack_udp_timeout",
     "net.unix.",
     "vm.compact",
     "vm.defrag_",

@@ -476,3 +476,33 @@ fn option_name(key: &str) -> String {
 fn harmless(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_control() && !"$#[]".contains(*letter)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_carried;
+
+    #[test]
+    fn what_cannot_be_turned_back_is_not_carried() {
+        for tail in
+            ["net/ipv4/tcp_reordering", "vm/dirtytime_expire_seconds", "kernel/shmmax", "kernel/msgmnb"]
+        {
+            assert!(is_carried(tail), "{tail}");
+        }
+        for tail in [
+            "kernel/hung_task_panic",
+            "kernel/kexec_load_disabled",
+            "kernel/modules_disabled",
+            "kernel/panic",
+            "kernel/shm_rmid_forced",
+            "kernel/sysrq",
+            "kernel/yama/ptrace_scope",
+            "net/ipv4/conf/all/forwarding",
+            "net/ipv6/conf/all/disable_ipv6",
+            "net/netfilter/nf_conntrack_helper",
+            "vm/nr_hugepages",
+            "vm/panic_on_oom",
+        ] {
+            assert!(!is_carried(tail), "{tail}");
+        }
+    }
+}

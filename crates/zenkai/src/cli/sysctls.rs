@@ -34,9 +34,12 @@ const LEFT_OUT: &[&str] = &[
     "fs/quota",
     "kernel/hung_task_detect_count",
     "kernel/hung_task_warnings",
+    "kernel/msg_next_id",
     "kernel/ns_last_pid",
     "kernel/perf_event_max_sample_rate",
     "kernel/pty/nr",
+    "kernel/sem_next_id",
+    "kernel/shm_next_id",
     "kernel/tainted",
     "net/netfilter/nf_conntrack_count",
     // Reading it makes every CPU bring its counters up to date (mm/vmstat.c, `vmstat_refresh()`).

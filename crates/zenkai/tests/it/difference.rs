@@ -294,6 +294,18 @@ fn sysctls_that_no_check_knows_are_told_and_few_of_them_carried() {
     let Called { out, err, .. } = zenkai(&["settings", "--from", &a, "--to", &b]);
     assert!(out.ends_with("[sysctl]\nnet.unix.max_dgram_qlen=512\n"), "{out}");
     assert!(err.contains("left out: kernel.panic: no check knows what it does"), "{err}");
+    // Its flags can only be added to.
+    let tainted = std::fs::read_to_string(host("plain")).unwrap();
+    assert!(tainted.contains("read /proc/sys/kernel/tainted = 0\n"));
+    let tainted =
+        written(dir.path(), "tainted", &tainted.replace("kernel/tainted = 0\n", "kernel/tainted = 4096\n"));
+    assert!(
+        differences(&tainted, &host("plain"))
+            .iter()
+            .any(|one| one["path"].as_str().unwrap().contains("taint"))
+    );
+    let called = zenkai(&["settings", "--from", &tainted, "--to", &host("plain")]);
+    assert!(!called.out.contains("kernel.tainted"), "{}", called.out);
     // A folder that stands for a machine tells as much as a capture of it.
     let root = dir.path().join("root/proc/sys/kernel");
     std::fs::create_dir_all(&root).unwrap();
