@@ -57,8 +57,18 @@ const LEFT_OUT: &[&str] = &[
     "kernel/sched_domain",
 ];
 
-/// Last parts of paths that are not held: a secret, and what only can be written.
-const NEVER: &[&str] = &["compact_memory", "drop_caches", "flush", "stable_secret"];
+/// Last parts of paths that are not held: a secret, what only can be written, and coarse forms of one value, which would be
+/// set twice and put back inexactly (net/core/neighbour.c: `unres_qlen` counts packets, `unres_qlen_bytes` is what holds).
+const NEVER: &[&str] = &[
+    "base_reachable_time",
+    "compact_memory",
+    "drop_caches",
+    "flush",
+    "gc_min_interval",
+    "retrans_time",
+    "stable_secret",
+    "unres_qlen",
+];
 
 /// Folders with one copy for each interface: those that hold for all, and for new ones, are enough.
 const PER_INTERFACE: &[&str] =
@@ -174,6 +184,7 @@ mod tests {
             ("/proc/sys/net/core/netdev_rss_key", "00:11:22:33\n"),
             ("/proc/sys/net/ipv4/conf/eth0/rp_filter", "2\n"),
             ("/proc/sys/net/ipv4/tcp_fastopen_key", "00112233-44556677-8899aabb-ccddeeff\n"),
+            ("/proc/sys/net/ipv4/neigh/default/unres_qlen", "101\n"),
             ("/proc/sys/net/ipv6/conf/default/stable_secret", "2001\n"),
             ("/proc/sys/vm/stat_refresh", "\n"),
         ];
