@@ -12,10 +12,14 @@ use crate::workload::Prepared;
 pub use json::JsonPath;
 pub use pattern::Pattern;
 
+/// Energy, of the widest domain, or of one that is named behind a colon.
+pub const JOULES: &str = "joules";
+
 /// The number that is compared: `--metric`.
 #[derive(Debug, Clone)]
 pub enum Choice {
-    /// One that the workload gives under this name: `time`, `user`, `sys`, `maxrss`, `joules`, or one of its own
+    /// One that the workload gives under this name: `time`, `user`, `sys`, `maxrss`, `joules` (`joules:package-0` of one
+    /// domain), or one of its own
     /// (`read/clat_p99` of fio). See [`crate::workload::Prepared::measures`].
     Measure(String),
     /// A place in the JSON that the workload writes.
@@ -50,6 +54,13 @@ impl Choice {
             Self::Json(path) => path.name(),
             Self::Pattern(pattern) => pattern.name(),
         }
+    }
+
+    /// Where it is energy: the domain that it names, if it does.
+    pub fn energy(&self) -> Option<Option<&str>> {
+        let Self::Measure(name) = self else { return None };
+        let domain = name.strip_prefix(JOULES)?;
+        if domain.is_empty() { Some(None) } else { Some(Some(domain.strip_prefix(':')?)) }
     }
 
     /// What the plan keeps to find the number again; `None` when the name is enough. [`Self::parse`] reads it.
@@ -113,7 +124,7 @@ fn number(text: &str) -> Result<f64, String> {
 fn absent(name: &str, measures: &BTreeMap<String, Measure>) -> String {
     let known: Vec<&str> = measures.keys().map(String::as_str).take(60).collect();
     let why = match name {
-        "joules" => " (no energy counter of this machine could be read)",
+        JOULES => " (no energy counter of this machine could be read)",
         "maxrss" => " (the workload was smaller than zenkai, from which it starts as a copy)",
         _ => "",
     };
@@ -123,6 +134,18 @@ fn absent(name: &str, measures: &BTreeMap<String, Measure>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn energy_of_any_domain_or_of_one() {
+        let of = |text: &str| Choice::parse(text).unwrap().energy().map(|domain| domain.map(str::to_owned));
+        assert_eq!(of("joules"), Some(None));
+        assert_eq!(
+            of("joules:package-0 + package-0.dram"),
+            Some(Some("package-0 + package-0.dram".to_owned()))
+        );
+        assert_eq!(of("joulesque"), None);
+        assert_eq!(of("time"), None);
+    }
 
     fn read(choice: &str, out: &str) -> Result<f64, String> {
         Choice::parse(choice)?.read(&BTreeMap::new(), out.as_bytes(), b"stderr 7\n{\"e\": 2}\n")

@@ -71,11 +71,13 @@ fn of(summaries: &[Summary], duration_s: f64, domain: Option<&str>) -> Result<En
         found.push((names.join(" + "), joules));
     }
     if let Some(domain) = domain {
-        let (_, joules) = found
-            .into_iter()
-            .find(|(name, _)| name == domain)
-            .ok_or_else(|| format!("{domain} was not there"))?;
-        return Ok(Energy { joules: joules?, domain: domain.to_owned() });
+        let there: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
+        let same = found.into_iter().find(|(name, _)| name == domain).map(|(_, joules)| joules);
+        // One domain by its own name may also be a part of others.
+        let alone = energies.iter().find(|(name, _)| *name == domain);
+        let alone = || alone.map(|(name, summary)| joules(name, summary, duration_s));
+        let there = || format!("{domain} was not there, but {}", there.join(", "));
+        return Ok(Energy { joules: same.or_else(alone).ok_or_else(there)??, domain: domain.to_owned() });
     }
     let mut why = Vec::new();
     for (domain, joules) in found {
@@ -159,6 +161,8 @@ mod tests {
         let with_board = [&all[..], &[counter("psys", 120.0, 10.0)]].concat();
         assert_eq!(of(&with_board, 10.0, None).unwrap().domain, "psys");
         assert_eq!(of(&with_board, 10.0, Some(&found.domain)).unwrap(), found);
+        let cores = of(&with_board, 10.0, Some("package-0.core")).unwrap().joules;
+        assert!((cores - 300.0).abs() < 1e-9, "one that is named may be a part: {cores}");
         let broken_board = [&all[..], &[counter("psys", 1.0, 10.0)]].concat();
         assert_eq!(of(&broken_board, 10.0, None).unwrap(), found);
         assert!(of(&all[..1], 10.0, Some("psys")).unwrap_err().contains("psys was not there"));

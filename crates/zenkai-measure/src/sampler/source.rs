@@ -1,6 +1,11 @@
 //! What is read, and how.
 
-use std::fmt::Display;
+use std::{
+    cell::{Cell, RefCell},
+    fmt::Display,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
 use zenkai_host::gauges::{Counter, Event, Gauge, Register, Subject};
 
@@ -52,11 +57,12 @@ pub(super) struct Part {
 }
 
 enum Reader {
-    Kept(Gauge),
+    /// With its path, to open it again when the device has been away, as files of a CPU that was offline.
+    Kept(RefCell<Gauge>, String),
     /// One of so many that they cannot all stay open.
     Named(String),
-    /// The value, the times enabled and running, summed over the counters.
-    Counters(Vec<Counter>),
+    /// The value, the times enabled and running, summed over the counters. Where they are of single CPUs, those.
+    Counters(Vec<Counter>, Option<Rc<Cpus>>),
     Registers(Register, &'static [(&'static str, u32)]),
     /// Somebody else reads it and tells what there is.
     Told(Box<Tell>),
@@ -66,6 +72,47 @@ enum Reader {
 
 /// Appends what there is now.
 type Tell = dyn Fn(&mut Vec<u8>) -> std::io::Result<()> + Send;
+
+/// `ENODEV`.
+const NO_DEVICE: i32 = rustix::io::Errno::NODEV.raw_os_error();
+
+/// Watches over the CPUs that are online. The kernel takes counters off a CPU that goes offline and does not put them
+/// back (`perf_event_exit_cpu` in `kernel/events/core.c`), and one that came online later has none.
+pub(super) struct Cpus {
+    online: Gauge,
+    first: Vec<u8>,
+    changed: Cell<bool>,
+    /// When it was looked at: counters are read one after the other.
+    looked: Cell<Instant>,
+}
+
+/// Readings closer together than this belong to one sample.
+const ONE_SAMPLE: Duration = Duration::from_millis(1);
+
+impl Cpus {
+    pub(super) fn now() -> std::io::Result<Rc<Self>> {
+        let online = Gauge::open("/sys/devices/system/cpu/online")?;
+        let mut first = Vec::new();
+        online.read(&mut first)?;
+        Ok(Rc::new(Self { online, first, changed: Cell::new(false), looked: Cell::new(Instant::now()) }))
+    }
+
+    /// An error from the first change on.
+    fn same(&self) -> std::io::Result<()> {
+        if !self.changed.get() && self.looked.get().elapsed() > ONE_SAMPLE {
+            let mut now = Vec::new();
+            self.online.read(&mut now)?;
+            self.changed.set(now != self.first);
+            self.looked.set(Instant::now());
+        }
+        if self.changed.get() {
+            return Err(std::io::Error::other(
+                "a CPU went offline or online; the kernel does not count on it",
+            ));
+        }
+        Ok(())
+    }
+}
 
 /// Instead of a reason: nobody asked for this source.
 pub(super) const NOT_ASKED: &str = "";
@@ -78,7 +125,7 @@ impl Part {
     /// A file.
     pub(super) fn file(section: impl Display, path: &str) -> Result<Self, String> {
         let gauge = Gauge::open(path).map_err(|error| format!("{path}: {error}"))?;
-        Ok(Self { section: section.to_string(), reader: Reader::Kept(gauge) })
+        Ok(Self { section: section.to_string(), reader: Reader::Kept(RefCell::new(gauge), path.to_owned()) })
     }
 
     /// Files that are all there.
@@ -86,7 +133,7 @@ impl Part {
         let keep = files.len() <= KEPT;
         let part = |(section, path): (String, String)| {
             let reader = match keep.then(|| Gauge::open(&path)) {
-                Some(Ok(gauge)) => Reader::Kept(gauge),
+                Some(Ok(gauge)) => Reader::Kept(RefCell::new(gauge), path),
                 // Where it cannot be opened, reading says why.
                 _ => Reader::Named(path),
             };
@@ -95,12 +142,18 @@ impl Part {
         files.into_iter().map(part).collect()
     }
 
-    /// A performance counter; several are summed up. Where it cannot be opened, reading says why.
-    pub(super) fn counter(section: &str, event: Event, subjects: &[Subject]) -> Self {
+    /// A performance counter; several, of the CPUs that `cpus` watches over, are summed up. Where it cannot be opened,
+    /// reading says why.
+    pub(super) fn counter(
+        section: &str,
+        event: Event,
+        subjects: &[Subject],
+        cpus: Option<&Rc<Cpus>>,
+    ) -> Self {
         let counters: std::io::Result<_> =
             subjects.iter().map(|subject| Counter::open(event, *subject)).collect();
         let reader = match counters {
-            Ok(counters) => Reader::Counters(counters),
+            Ok(counters) => Reader::Counters(counters, cpus.cloned()),
             Err(error) => Reader::Absent(format!("perf_event_open: {error}")),
         };
         Self { section: section.to_owned(), reader }
@@ -143,9 +196,22 @@ impl Part {
 impl Reader {
     fn read(&self, text: &mut Vec<u8>) -> std::io::Result<()> {
         match self {
-            Self::Kept(gauge) => gauge.read(text),
+            Self::Kept(gauge, path) => {
+                let read = gauge.borrow().read(text);
+                // What was taken away from sysfs stays dead for whoever had it open (`fs/kernfs/file.c`).
+                if read.as_ref().is_err_and(|error| error.raw_os_error() == Some(NO_DEVICE)) {
+                    let again = Gauge::open(path)?;
+                    again.read(text)?;
+                    gauge.replace(again);
+                    return Ok(());
+                }
+                read
+            }
             Self::Named(path) => Gauge::open(path)?.read(text),
-            Self::Counters(counters) => {
+            Self::Counters(counters, cpus) => {
+                if let Some(cpus) = cpus {
+                    cpus.same()?;
+                }
                 let (mut value, mut enabled, mut running) = (0_u64, 0_u64, 0_u64);
                 for counter in counters {
                     let count = counter.read()?;

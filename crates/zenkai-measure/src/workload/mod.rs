@@ -18,6 +18,7 @@ use std::{collections::BTreeMap, io};
 use zenkai_host::workload::{Ended, Ran};
 
 use crate::experiment::Measure;
+use crate::metric::JOULES;
 use crate::statistics::verdict::Better;
 
 /// All adapters; the first that knows a program has it. The plain one knows every program and comes last.
@@ -83,7 +84,7 @@ const fn neither(name: &'static str, unit: &'static str) -> Kind {
 
 /// What every workload gives; `joules` comes from the sampler.
 static COMMON: [Kind; 5] =
-    [lower("time", "s"), lower("user", "s"), lower("sys", "s"), lower("maxrss", "B"), lower("joules", "J")];
+    [lower("time", "s"), lower("user", "s"), lower("sys", "s"), lower("maxrss", "B"), lower(JOULES, "J")];
 
 /// A command that is ready to run.
 #[derive(Clone)]
@@ -126,6 +127,7 @@ impl Prepared {
     /// Unit and direction of the metric `name`, as far as they are known before the first run.
     pub fn describe(&self, name: &str) -> Option<(&'static str, Option<Better>)> {
         let part = name.rsplit('/').next().unwrap_or(name);
+        let name = if name.starts_with("joules:") { JOULES } else { name };
         let fits =
             |kind: &&Kind| kind.name == part || (kind.name.ends_with('_') && part.starts_with(kind.name));
         let common = COMMON.iter().filter(|kind| kind.name == name);

@@ -16,6 +16,7 @@ mod fixes;
 mod golden;
 mod guest_bisect;
 mod guest_compare;
+mod guest_energy;
 mod guest_profiles;
 mod guest_reboot;
 mod guest_tuned;

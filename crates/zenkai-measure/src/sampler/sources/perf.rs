@@ -8,7 +8,7 @@ use zenkai_host::gauges::{Event, Subject};
 use crate::sampler::{
     Options,
     channel::{Channels, Rule},
-    source::{Cadence, NOT_ASKED, Part, Source},
+    source::{Cadence, Cpus, NOT_ASKED, Part, Source},
     template::{Digits, Lines, Word},
 };
 
@@ -35,7 +35,13 @@ fn open(options: &Options) -> Result<Vec<Part>, String> {
         (None, Some(pid)) => vec![Subject::Process(pid)],
         (None, None) => return Err(NOT_ASKED.to_owned()),
     };
-    let part = |(event, name, ..): &(Event, &str, &str, f64, &str)| Part::counter(name, *event, &subjects);
+    let watched = match options.cgroup {
+        Some(_) => Some(Cpus::now().map_err(|error| format!("the CPUs that are online: {error}"))?),
+        None => None,
+    };
+    let part = |(event, name, ..): &(Event, &str, &str, f64, &str)| {
+        Part::counter(name, *event, &subjects, watched.as_ref())
+    };
     Ok(EVENTS.iter().map(part).collect())
 }
 

@@ -199,7 +199,7 @@ fn carry_on(
     err: &mut dyn Write,
 ) -> Result<(Exit, Store, PathBuf), CommandError> {
     let choice = choice(asked.metric.as_deref(), &arms)?;
-    if args.measuring.no_sample && choice.name() == "joules" {
+    if args.measuring.no_sample && choice.energy().is_some() {
         return Err(CommandError::usage(anyhow!(
             "energy is counted by sampling: --no-sample leaves no joules"
         )));

@@ -64,7 +64,7 @@ pub(in crate::cli) struct Args {
 /// How it is measured: the same for every command that does experiments.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Measuring {
-    /// The number that is compared: time, user, sys, maxrss, joules, one that the tool gives, `json:PATH` or a regular
+    /// The number that is compared: time, user, sys, maxrss, joules (joules:DOMAIN of one domain), one that the tool gives, `json:PATH` or a regular
     /// expression with one group, looked for in the output [default: the tool's own, else time]
     #[arg(long)]
     pub(in crate::cli) metric: Option<String>,

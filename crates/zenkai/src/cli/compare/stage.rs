@@ -18,7 +18,7 @@ use zenkai_measure::{
     experiment::{
         ENERGY_DOMAIN, Measure, Plan as ExperimentPlan, Setting, Settle, Stage, StageError, Status, Trial,
     },
-    metric::Choice,
+    metric::{Choice, JOULES},
     sampler::{Options, Recording, Sampler},
     statistics::verdict::Better,
     workload::Prepared,
@@ -99,7 +99,8 @@ impl<'a> LiveStage<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        let (stuck, baseline, domain, until) = (None, BTreeMap::new(), None, None);
+        let (stuck, baseline, until) = (None, BTreeMap::new(), None);
+        let domain = choice.energy().flatten().map(str::to_owned);
         Self {
             session,
             arms,
@@ -118,7 +119,8 @@ impl<'a> LiveStage<'a> {
 
     /// Takes over what the plan says of every run.
     pub(in crate::cli) fn ready(&mut self, plan: &ExperimentPlan, trials: &[Trial], dir: &Path) {
-        self.domain = trials.iter().find_map(|trial| trial.energy_domain().map(str::to_owned));
+        let before = trials.iter().find_map(|trial| trial.energy_domain().map(str::to_owned));
+        self.domain = before.or_else(|| self.domain.take());
         let seconds = |seconds: Option<f64>| seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
         self.timeout = seconds(plan.timeout_s);
         self.sample = seconds(plan.sample_s);
@@ -433,9 +435,13 @@ impl LiveStage<'_> {
             match joules {
                 Ok(value) => {
                     let (unit, better) = ("J".to_owned(), Some(Better::Lower));
-                    trial.metrics.insert("joules".to_owned(), Measure { value, unit, better });
+                    let measure = Measure { value, unit, better };
+                    if self.choice.energy().is_some() {
+                        trial.metrics.insert(self.choice.name(), measure.clone());
+                    }
+                    trial.metrics.insert(JOULES.to_owned(), measure);
                 }
-                Err(why) if self.choice.name() == "joules" => return Err(format!("no energy: {why}")),
+                Err(why) if self.choice.energy().is_some() => return Err(format!("no energy: {why}")),
                 Err(_) => {}
             }
             self.choice.read(&trial.metrics, &ran.stdout, &ran.stderr)

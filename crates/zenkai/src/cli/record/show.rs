@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use zenkai_measure::sampler::{Process, Recording, Summary};
+use zenkai_measure::sampler::{self, Process, Recording, Summary};
 use zenkai_report::Block;
 
 use crate::cli::output;
@@ -19,6 +19,8 @@ struct Shown {
     samples: usize,
     size_bytes: usize,
     own_cpu_s: f64,
+    /// What the machine drew meanwhile, of the widest domain that was measured; the reason where none was.
+    energy: Energy,
     processes: Vec<Process>,
     channels: Vec<Summary>,
     missing: Vec<Missing>,
@@ -28,6 +30,13 @@ struct Shown {
 struct About {
     what: String,
     value: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case", untagged)]
+enum Energy {
+    Measured { joules: f64, domain: String, measured_as: String },
+    Unknown { why: String },
 }
 
 #[derive(Serialize)]
@@ -53,6 +62,12 @@ pub(in crate::cli) fn show(
         samples: digest.samples,
         size_bytes: recording.size(),
         own_cpu_s: digest.own_cpu_s,
+        energy: match recording.energy(None) {
+            Ok(sampler::Energy { joules, domain }) => {
+                Energy::Measured { joules, measured_as: sampler::Energy::words(&domain), domain }
+            }
+            Err(why) => Energy::Unknown { why },
+        },
         processes: digest.processes,
         channels: digest.summaries,
         missing: digest.missing.into_iter().map(|(what, why)| Missing { what, why }).collect(),
@@ -76,6 +91,9 @@ fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
         amount(shown.own_cpu_s, "s"),
         100.0 * shown.own_cpu_s / shown.duration_s.max(1e-9),
     ))];
+    if let Energy::Measured { joules, measured_as, .. } = &shown.energy {
+        blocks.push(Block::Text(format!("Energy: {} (measured: {measured_as}).", amount(*joules, "J"))));
+    }
     let mut at_zero = 0;
     let mut group = "";
     let mut rows: Vec<Vec<String>> = Vec::new();
