@@ -8,7 +8,7 @@ use super::{Recording, Summary};
 
 /// Share of the time without readings above which energy is not known.
 const MOST_GAPS: f64 = 0.01;
-/// A sensor that shows power is read at least so often, or its mean says nothing.
+/// A sensor that shows power is read at least so often during a run, or its mean says nothing.
 const LEAST_READINGS: usize = 5;
 
 /// The domain of the management controller, which is read seldom.
@@ -114,8 +114,10 @@ fn candidates<'a>(all: &[(&'a str, &'a Summary)]) -> Vec<Vec<(&'a str, &'a Summa
 fn joules(name: &str, summary: &Summary, duration_s: f64) -> Result<f64, String> {
     let sensor = name == BMC || summary.total.is_none();
     if sensor && summary.intervals < LEAST_READINGS {
-        let times = summary.intervals;
-        return Err(format!("{name} was read {times} times only: the run is too short for it"));
+        let there = summary.intervals;
+        return Err(format!(
+            "{name} gave {there} of the {LEAST_READINGS} readings it takes: the run is too short"
+        ));
     }
     let Some(total) = summary.total else { return Ok(summary.mean * duration_s) };
     if summary.mean <= 0.0 {

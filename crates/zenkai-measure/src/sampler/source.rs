@@ -1,9 +1,9 @@
 //! What is read, and how.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     fmt::Display,
-    rc::Rc,
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -62,7 +62,7 @@ enum Reader {
     /// One of so many that they cannot all stay open.
     Named(String),
     /// The value, the times enabled and running, summed over the counters. Where they are of single CPUs, those.
-    Counters(Vec<Counter>, Option<Rc<Cpus>>),
+    Counters(Vec<Counter>, Option<Arc<Cpus>>),
     Registers(Register, &'static [(&'static str, u32)]),
     /// Somebody else reads it and tells what there is.
     Told(Box<Tell>),
@@ -81,31 +81,36 @@ const NO_DEVICE: i32 = rustix::io::Errno::NODEV.raw_os_error();
 pub(super) struct Cpus {
     online: Gauge,
     first: Vec<u8>,
-    changed: Cell<bool>,
-    /// When it was looked at: counters are read one after the other.
-    looked: Cell<Instant>,
+    watch: Mutex<Watch>,
 }
 
-/// Readings closer together than this belong to one sample.
+struct Watch {
+    changed: bool,
+    looked: Instant,
+}
+
+/// Readings closer together than this belong to one sample: counters are read one after the other.
 const ONE_SAMPLE: Duration = Duration::from_millis(1);
 
 impl Cpus {
-    pub(super) fn now() -> std::io::Result<Rc<Self>> {
+    /// Those that are online now.
+    pub(super) fn now() -> std::io::Result<Arc<Self>> {
         let online = Gauge::open("/sys/devices/system/cpu/online")?;
         let mut first = Vec::new();
         online.read(&mut first)?;
-        Ok(Rc::new(Self { online, first, changed: Cell::new(false), looked: Cell::new(Instant::now()) }))
+        let watch = Mutex::new(Watch { changed: false, looked: Instant::now() });
+        Ok(Arc::new(Self { online, first, watch }))
     }
 
     /// An error from the first change on.
     fn same(&self) -> std::io::Result<()> {
-        if !self.changed.get() && self.looked.get().elapsed() > ONE_SAMPLE {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watch.changed && watch.looked.elapsed() > ONE_SAMPLE {
             let mut now = Vec::new();
             self.online.read(&mut now)?;
-            self.changed.set(now != self.first);
-            self.looked.set(Instant::now());
+            *watch = Watch { changed: now != self.first, looked: Instant::now() };
         }
-        if self.changed.get() {
+        if watch.changed {
             return Err(std::io::Error::other(
                 "a CPU went offline or online; the kernel does not count on it",
             ));
@@ -148,7 +153,7 @@ impl Part {
         section: &str,
         event: Event,
         subjects: &[Subject],
-        cpus: Option<&Rc<Cpus>>,
+        cpus: Option<&Arc<Cpus>>,
     ) -> Self {
         let counters: std::io::Result<_> =
             subjects.iter().map(|subject| Counter::open(event, *subject)).collect();

@@ -126,8 +126,9 @@ impl Prepared {
 
     /// Unit and direction of the metric `name`, as far as they are known before the first run.
     pub fn describe(&self, name: &str) -> Option<(&'static str, Option<Better>)> {
+        let is_energy = name.strip_prefix(JOULES).is_some_and(|rest| rest.starts_with(':'));
+        let name = if is_energy { JOULES } else { name };
         let part = name.rsplit('/').next().unwrap_or(name);
-        let name = if name.starts_with("joules:") { JOULES } else { name };
         let fits =
             |kind: &&Kind| kind.name == part || (kind.name.ends_with('_') && part.starts_with(kind.name));
         let common = COMMON.iter().filter(|kind| kind.name == name);

@@ -182,10 +182,10 @@ fn a_cpu_that_goes_offline_leaves_gaps_and_comes_back() {
     let script = r"cpus=/sys/devices/system/cpu
         hot() { taskset 2 devmem 0xfee00300 32 0x000400fa; }
         mkdir /sys/fs/cgroup/work
-        zenkai record --for 32s --interval 250ms --cgroup /sys/fs/cgroup/work --json > out/r.json &
+        zenkai record --for 36s --interval 250ms --cgroup /sys/fs/cgroup/work --json > out/r.json &
         sleep 6
         (echo 0 > /sys/fs/cgroup/work/cgroup.procs; exec sh -c 'while :; do :; done') &
-        echo 0 > $cpus/cpu1/online; sleep 8; echo 1 > $cpus/cpu1/online; sleep 8
+        echo 0 > $cpus/cpu1/online; sleep 8; echo 1 > $cpus/cpu1/online; sleep 12
         wrmsr all 0x19c 0x88300001
         hot; hot; hot
         cat $cpus/cpu1/thermal_throttle/core_throttle_count
