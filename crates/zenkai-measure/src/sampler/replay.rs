@@ -1,6 +1,9 @@
 //! Reads samples back and computes what they say.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use super::{
     Process,
@@ -80,12 +83,16 @@ struct Followable {
     row: Vec<u64>,
     /// Channel number, rule, and where its columns stand.
     gives: Vec<(usize, Derived, Vec<usize>)>,
+    /// For each of them, of which files the columns are, as a hash.
+    files: Vec<u64>,
 }
 
 /// What a channel last showed.
 #[derive(Default)]
 struct State {
     before: Vec<u64>,
+    /// Of which files that was: when one CPU goes and another comes, as many columns are others.
+    files: u64,
     at_ns: u64,
     seen: bool,
 }
@@ -182,9 +189,17 @@ impl Replay {
         if at >= TEMPLATES || at > followed.templates.len() {
             return None;
         }
-        let mut new = Followable { row: vec![0; numbers_in(template)], gives: Vec::new() };
+        let mut new = Followable { row: vec![0; numbers_in(template)], ..Followable::default() };
         if let Some(source) = followed.source {
             let found = lines(template);
+            let mut owners = vec![""; new.row.len()];
+            for line in &found.lines {
+                for column in line.columns() {
+                    if let Some(owner) = owners.get_mut(column.at) {
+                        *owner = line.section;
+                    }
+                }
+            }
             let mut channels = Channels::default();
             (source.channels)(&found, &mut channels);
             for (section, reason) in &found.failed {
@@ -203,6 +218,11 @@ impl Replay {
                     listener.channel(&derived);
                     self.channels.push(State::default());
                 }
+                let mut files = DefaultHasher::new();
+                for &at in &columns {
+                    owners.get(at).hash(&mut files);
+                }
+                new.files.push(files.finish());
                 new.gives.push((channel, derived, columns));
             }
         }
@@ -246,13 +266,13 @@ impl Replay {
     /// What a row says.
     fn parts(&mut self, number: usize, at: usize, listener: &mut dyn Listener) -> Option<()> {
         let template = self.sources.get(number)?.templates.get(at)?;
-        for (channel, derived, columns) in &template.gives {
+        for ((channel, derived, columns), files) in template.gives.iter().zip(&template.files) {
             self.values.clear();
             self.values.extend(columns.iter().filter_map(|&at| template.row.get(at)));
             let state = self.channels.get_mut(*channel)?;
             let passed = seconds(self.at_ns - state.at_ns);
             let alike = state.before.len() == self.values.len() || derived.rule.may_grow();
-            let comparable = state.seen && alike && passed > 0.0;
+            let comparable = state.seen && alike && state.files == *files && passed > 0.0;
             if comparable || derived.rule.is_level() {
                 let part = derived
                     .rule
@@ -262,6 +282,7 @@ impl Replay {
                 listener.part(*channel, Span { from_ns, at_ns: self.at_ns }, part);
             }
             std::mem::swap(&mut state.before, &mut self.values);
+            state.files = *files;
             state.at_ns = self.at_ns;
             state.seen = true;
         }

@@ -241,6 +241,17 @@ fn a_device_comes_and_goes() {
 }
 
 #[test]
+fn a_cpu_that_takes_another_s_place_is_not_compared_with_it() {
+    let of = |cpu: u32, time: u32| format!("@C1/{cpu}/time\n{time}\n@C1/{cpu}/usage\n1\n");
+    let texts = [of(0, 0), of(0, 500_000), of(1, 90_000_000), of(1, 90_500_000)];
+    let recording = made("idle", &texts.each_ref().map(String::as_str));
+    assert_eq!(recording.means()["idle.C1"], 0.5);
+    let series = recording.series();
+    let points = &series.iter().find(|each| each.channel.name == "idle.C1").unwrap().points;
+    assert_eq!(points.len(), 2, "{points:?}");
+}
+
+#[test]
 fn a_reset_is_left_out_of_the_mean() {
     let recording = made("cpu", &["ctxt 100\n", "ctxt 200\n", "ctxt 5\n", "ctxt 105\n"]);
     assert_eq!(recording.means()["sched.context_switches"], 100.0);
@@ -343,7 +354,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_files_hold(text in "[ -~\n@!]{0,200}", number in 0..19_usize) {
+    fn whatever_the_files_hold(text in "[ -~\n@!]{0,200}", number in 0..sources::SOURCES.len()) {
         let source = sources::SOURCES[number];
         let names = sources::testing::made_of(source, &text);
         prop_assert!(names.len() <= 4_000);
