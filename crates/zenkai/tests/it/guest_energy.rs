@@ -1,7 +1,7 @@
 //! Energy and counters in guests: watts that a management controller tells over a real KCS interface, RAPL's counters as
 //! the kernel's driver shows them, interrupts for heat, software counters of perf, and a CPU that goes offline meanwhile.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use serde_json::Value;
 use zenkai_lab::{Job, Outcome, machine_or_skip};
@@ -10,6 +10,15 @@ use crate::guests::program;
 
 /// Recordings of 10 to 20 s, which take longer on a busy host.
 const LIMIT: Duration = Duration::from_secs(600);
+
+/// Waits until a recorder has a file open: on a busy host it begins seconds later.
+const BEGUN: &str = r#"begun() { until ls -l /proc/$1/fd | grep -q "$2"; do sleep 0.2; done; }
+"#;
+
+/// The job of a script that may call `begun PID FILE`.
+fn job(script: &str, program: &Path) -> Job {
+    Job::shell(format!("{BEGUN}{script}")).program(program).limit(LIMIT)
+}
 
 fn made(outcome: &Outcome, name: &str) -> Value {
     let text = outcome.files.get(name).unwrap_or_else(|| panic!("no {name}: {}", outcome.stderr));
@@ -43,11 +52,11 @@ fn watts_of_the_controller_become_joules() {
         ipmitool raw 0x30 1 200 0 > /dev/null
         asked
         zenkai record --for 16s --interval 100ms --json > out/r.json &
-        sleep 8
+        begun $! ipmi0; sleep 7
         date +%s.%N; ipmitool raw 0x30 1 0x90 1 > /dev/null; date +%s.%N
         wait
         asked";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     let recording = made(&outcome, "r.json");
     let [asked_before, earliest, latest, asked_after] = numbers(&outcome.stdout)[..] else {
         panic!("{}", outcome.stdout)
@@ -86,7 +95,7 @@ fn a_controller_without_watts_is_a_reason_and_no_value() {
         zenkai record --for 1s --json > out/busy.json
         rm /dev/ipmi0
         zenkai record --for 1s --json > out/absent.json";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     for (name, what, reason) in [
         ("1", "ipmi.bmc", "no answer"),
         ("2", "ipmi.bmc", "0xc0 (busy)"),
@@ -109,10 +118,10 @@ fn a_controller_without_watts_is_a_reason_and_no_value() {
 fn a_controller_that_is_busy_for_long_leaves_a_gap() {
     let (Some(program), Some(guest)) = (program(), machine_or_skip("bmc")) else { return };
     let script = r"zenkai record --for 20s --json > out/r.json &
-        sleep 5; ipmitool raw 0x30 2 2 > /dev/null
+        begun $! ipmi0; sleep 4; ipmitool raw 0x30 2 2 > /dev/null
         sleep 9; ipmitool raw 0x30 2 0 > /dev/null
         wait";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     let recording = made(&outcome, "r.json");
     assert!(why(&recording, "ipmi.bmc").contains("busy"), "{}", recording["missing"]);
     for what in ["min", "mean", "max"] {
@@ -130,7 +139,7 @@ fn joules_of_two_commands_are_compared() {
         zenkai compare --metric joules --fixed --pairs 6 --settle 0s..0s --out out/trial cmd:'sleep 9' cmd:'sleep 13' >&2
         zenkai report out/trial --format json
         zenkai report out/trial --format text >&2";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     let json: Value = serde_json::from_str(&outcome.stdout).unwrap_or_else(|_| panic!("{}", outcome.stderr));
     assert_eq!(json["verdict"], "different", "{}", outcome.stderr);
     assert!(outcome.stderr.contains("BMC, whole machine, 1 s"), "{}", outcome.stderr);
@@ -158,7 +167,7 @@ fn a_package_is_counted_round_and_its_memory_once() {
         echo $range; cat at
         zenkai record --for 10s --interval 100ms --json > out/r.json
         look";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     let recording = made(&outcome, "r.json");
     let [range, then, first, now, last] = numbers(&outcome.stdout)[..] else { panic!("{}", outcome.stdout) };
     assert!(last < first, "it came round: {}", outcome.stdout);
@@ -183,15 +192,14 @@ fn a_cpu_that_goes_offline_leaves_gaps_and_comes_back() {
         hot() { taskset 2 devmem 0xfee00300 32 0x000400fa; }
         mkdir /sys/fs/cgroup/work
         zenkai record --for 36s --interval 250ms --cgroup /sys/fs/cgroup/work --json > out/r.json &
-        sleep 6
+        begun $! perf_event; sleep 5
         (echo 0 > /sys/fs/cgroup/work/cgroup.procs; exec sh -c 'while :; do :; done') &
         echo 0 > $cpus/cpu1/online; sleep 8; echo 1 > $cpus/cpu1/online; sleep 12
         wrmsr all 0x19c 0x88300001
         hot; hot; hot
         cat $cpus/cpu1/thermal_throttle/core_throttle_count
         wait %1; kill %2";
-    let job = Job::shell(script).program(&program).limit(LIMIT).append("iomem=relaxed");
-    let outcome = guest.run(job).unwrap();
+    let outcome = guest.run(job(script, &program).append("iomem=relaxed")).unwrap();
     let recording = made(&outcome, "r.json");
     assert_eq!(outcome.stdout.trim(), "3", "{}", outcome.stderr);
     assert!((of(&recording, "throttle.core_events", "total") - 3.0).abs() < 1e-9, "{recording}");
@@ -215,7 +223,7 @@ fn software_counters_of_perf_agree_with_the_group() {
     let (Some(program), Some(guest)) = (program(), machine_or_skip("plain")) else { return };
     let script = r"mkdir /sys/fs/cgroup/work; stat=/sys/fs/cgroup/work/cpu.stat
         zenkai record --for 14s --interval 100ms --cgroup /sys/fs/cgroup/work --json > out/r.json &
-        sleep 4
+        begun $! perf_event; sleep 1
         for each in 1 2; do
             (echo 0 > /sys/fs/cgroup/work/cgroup.procs
              exec sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; dd if=/dev/zero of=/dev/null bs=8M count=2') &
@@ -223,7 +231,7 @@ fn software_counters_of_perf_agree_with_the_group() {
         wait %2 %3
         sed -n 's/usage_usec //p' $stat
         wait";
-    let outcome = guest.run(Job::shell(script).program(&program).limit(LIMIT)).unwrap();
+    let outcome = guest.run(job(script, &program)).unwrap();
     let recording = made(&outcome, "r.json");
     let [used_us] = numbers(&outcome.stdout)[..] else { panic!("{}", outcome.stdout) };
     let counted = of(&recording, "perf.task_clock", "total");
