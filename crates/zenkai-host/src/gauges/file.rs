@@ -17,7 +17,7 @@ const ROOM: usize = 16 * 1024;
 #[derive(Debug)]
 pub struct Gauge {
     file: OwnedFd,
-    /// An attribute of sysfs is at most a page and comes whole (`fs/kernfs/file.c`): one system call is enough.
+    /// A read that gives less than there was room for is the end: the system call to hear that said is saved.
     whole: bool,
 }
 
@@ -26,7 +26,7 @@ impl Gauge {
     pub fn open(path: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Self { file, whole: path.starts_with("/sys/") && !path.starts_with("/sys/fs/cgroup/") })
+        Ok(Self { file, whole: comes_whole(path) })
     }
 
     /// Appends what the file holds now. On failure `text` is as long as before.
@@ -49,12 +49,23 @@ impl Gauge {
             let offset = u64::try_from(length).map_err(|_| Errno::FBIG)?;
             match rustix::io::pread(&self.file, spare_capacity(text), offset) {
                 Ok(0) => return Ok(()),
-                Ok(_) if self.whole => return Ok(()),
+                Ok(_) if self.whole && text.len() < text.capacity() => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
+}
+
+/// Whether all of a file comes with the first read that has room for it: an attribute of sysfs, at most a page
+/// (`fs/kernfs/file.c`), and what the kernel writes as one record (`single_open` in `fs/proc`, `net/ipv4/proc.c` and
+/// `kernel/sched/psi.c`). Files of many records come in pieces of what the kernel had room for (`fs/seq_file.c`).
+fn comes_whole(path: &str) -> bool {
+    const ONE_RECORD: [&str; 5] =
+        ["/proc/stat", "/proc/meminfo", "/proc/softirqs", "/proc/net/snmp", "/proc/net/netstat"];
+    path.starts_with("/sys/") && !path.starts_with("/sys/fs/cgroup/")
+        || path.starts_with("/proc/pressure/")
+        || ONE_RECORD.contains(&path)
 }
 
 /// The model-specific registers of one CPU (`/dev/cpu/N/msr`), which need root and the msr module. Reading one
@@ -99,6 +110,19 @@ mod tests {
         text.clear();
         gauge.read(&mut text).unwrap();
         assert_eq!(text, b"5");
+    }
+
+    #[test]
+    fn what_comes_whole_is_whole() {
+        for path in ["/proc/stat", "/proc/meminfo", "/proc/softirqs", "/proc/net/snmp", "/proc/net/netstat"] {
+            let Ok(gauge) = Gauge::open(path) else { continue };
+            assert!(gauge.whole);
+            let mut text = Vec::new();
+            gauge.read(&mut text).unwrap();
+            // What else there is would come from here on.
+            let rest = rustix::io::pread(&gauge.file, &mut [0_u8; 64], u64::try_from(text.len()).unwrap());
+            assert_eq!(rest, Ok(0), "{path}");
+        }
     }
 
     #[test]

@@ -6,11 +6,13 @@
 mod clock;
 mod file;
 mod perf;
+mod process;
 mod wait;
 
 pub use crate::live::ipmi::Controller;
 pub use clock::{Moment, pin_this_thread, real_time_ns, thread_cpu_ns};
 pub use file::{Gauge, Register};
 pub use perf::{Count, Counter, Event, Subject};
+pub use process::ProcessTable;
 pub(crate) use wait::with_no_signal_blocked;
 pub use wait::{Happened, Interrupt, Process, Sent, wait};

@@ -23,13 +23,13 @@ mod template;
 mod tests;
 
 use std::{
-    io,
-    sync::{Arc, Condvar, Mutex, PoisonError, mpsc},
+    fmt, io,
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
-use zenkai_host::gauges::{pin_this_thread, real_time_ns};
+use zenkai_host::gauges::pin_this_thread;
 
 pub use channel::{Channel, Summary};
 pub use digest::{Bin, Curve, Digest};
@@ -41,7 +41,8 @@ pub use recording::{ReadError, Recording};
 /// How to sample. Both arms of an experiment must be sampled in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// From one sample to the next: 10 ms to 1 s. Files that cost much are read every 5 s only, and at both ends.
+    /// From one sample to the next: 10 ms to 1 s. Files that cost much are read every 10 s only, memory in every other sample,
+    /// and all of them at both ends.
     pub interval: Duration,
     /// The directory of the workload's cgroup (`/sys/fs/cgroup/…`). It must be there for as long as the sampler
     /// runs: a group that was removed has no last values.
@@ -67,24 +68,45 @@ impl Default for Options {
     }
 }
 
+/// What the machine has to read, opened once for one recording after another: to open all of it takes longer than many
+/// commands run.
+pub struct Instruments(taker::Taker);
+
+impl fmt::Debug for Instruments {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Instruments")
+    }
+}
+
+impl Instruments {
+    /// Opens all that there is.
+    pub fn open() -> Self {
+        Self(taker::Taker::open())
+    }
+}
+
 /// A running sampler. Dropping it ends its thread and forgets what it kept.
 #[derive(Debug)]
 pub struct Sampler {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Instruments>>,
 }
 
 /// What the thread and its owner both hold.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    stop: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// Records that nobody took away yet.
     body: Vec<u8>,
+    /// The first sample was taken.
+    begun: bool,
+    /// It is not to be taken: the thread could not be set up.
+    failed: Option<io::Error>,
     stopped: bool,
 }
 
@@ -99,22 +121,34 @@ impl Sampler {
     /// Opens what there is to read, takes the first sample and goes on in a thread of its own. When this returns, the
     /// first sample has been taken: what starts now is wholly inside the recording.
     pub fn start(options: &Options) -> io::Result<Self> {
+        let sampler = Self::begin(Instruments::open(), options)?;
+        let mut state = sampler.shared.lock();
+        while !state.begun && state.failed.is_none() {
+            state = sampler.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let failed = state.failed.take();
+        drop(state);
+        failed.map_or(Ok(sampler), Err)
+    }
+
+    /// As [`Sampler::start`], but it waits for nothing: what starts now may be under way when the first sample is taken,
+    /// some tenths of a millisecond from now. [`Sampler::finish`] gives the instruments back.
+    pub fn begin(instruments: Instruments, options: &Options) -> io::Result<Self> {
         if !Options::INTERVALS.contains(&options.interval) {
             let problem = format!("an interval of {:?}; it must be 10 ms to 1 s", options.interval);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let shared = Arc::new(Shared::default());
-        let (ready, begun) = mpsc::channel();
         let (options, theirs) = (options.clone(), Arc::clone(&shared));
-        let thread = std::thread::Builder::new()
-            .name("zenkai-sampler".to_owned())
-            .spawn(move || run(&options, &theirs, &ready))?;
-        let sampler = Self { shared, thread: Some(thread) };
-        match begun.recv() {
-            Ok(Ok(())) => Ok(sampler),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(io::Error::other("the sampling thread ended before its first sample")),
-        }
+        let thread = std::thread::Builder::new().name("zenkai-sampler".to_owned()).spawn(move || {
+            let Instruments(mut taker) = instruments;
+            if let Err(error) = run(&mut taker, &options, &theirs) {
+                theirs.lock().failed = Some(error);
+                theirs.changed.notify_all();
+            }
+            Instruments(taker)
+        })?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Takes what was recorded since the last call away, to write it to a file or to feed [`Live`]: after
@@ -129,13 +163,19 @@ impl Sampler {
         Recording::of(self.take())
     }
 
-    fn end(&mut self) {
+    /// As [`Sampler::stop`], and gives the instruments back. There is no recording if the first sample was not taken
+    /// before this call.
+    pub fn finish(mut self) -> (Option<Recording>, Option<Instruments>) {
+        let begun = self.shared.lock().begun;
+        let instruments = self.end();
+        (begun.then(|| Recording::of(self.take())), instruments)
+    }
+
+    fn end(&mut self) -> Option<Instruments> {
         self.shared.lock().stopped = true;
-        self.shared.stop.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A panic there has been told on the error output; what was recorded before stays.
-            let _ = thread.join();
-        }
+        self.shared.changed.notify_all();
+        // A panic there has been told on the error output; what was recorded before stays.
+        self.thread.take()?.join().ok()
     }
 }
 
@@ -146,36 +186,34 @@ impl Drop for Sampler {
 }
 
 /// The sampling thread.
-fn run(options: &Options, shared: &Shared, ready: &mpsc::Sender<io::Result<()>>) {
-    if let Some(cpu) = options.cpu
-        && let Err(error) = pin_this_thread(cpu)
-    {
-        let error = io::Error::new(error.kind(), format!("cannot stay on CPU {cpu}: {error}"));
-        // Whoever started us waits for this.
-        let _ = ready.send(Err(error));
-        return;
+fn run(taker: &mut taker::Taker, options: &Options, shared: &Shared) -> io::Result<()> {
+    if let Some(cpu) = options.cpu {
+        pin_this_thread(cpu)
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot stay on CPU {cpu}: {error}")))?;
     }
-    let (mut taker, mut header) = taker::Taker::open(&sources::SOURCES, options);
-    header.started_ns = real_time_ns();
     let mut record = Vec::new();
-    match serde_json::to_vec(&header) {
-        Ok(json) => codec::put_record(taker::HEADER, &json, &mut record),
-        Err(error) => {
-            let _ = ready.send(Err(error.into()));
-            return;
-        }
-    }
-    taker.begin();
+    let header = taker.begin(options);
+    codec::put_record(taker::HEADER, &serde_json::to_vec(&header)?, &mut record);
     let start = Instant::now();
     taker.sample(true, &mut record);
-    shared.lock().body.append(&mut record);
-    let _ = ready.send(Ok(()));
+    {
+        let mut state = shared.lock();
+        state.body.append(&mut record);
+        state.begun = true;
+        shared.changed.notify_all();
+    }
     let mut ticks = 0_u32;
     loop {
         // Counted from the start, so that lateness does not add up; what was missed is left out.
         let passed = start.elapsed().as_nanos() / options.interval.as_nanos().max(1);
         ticks = u32::try_from(passed).unwrap_or(u32::MAX).max(ticks).saturating_add(1);
-        let stopped = wait(shared, start + options.interval.saturating_mul(ticks));
+        let next = start + options.interval.saturating_mul(ticks);
+        let look = taker.first_look().map(|after| start + after).filter(|look| *look < next);
+        let mut stopped = look.is_some_and(|look| wait(shared, look));
+        if look.is_some() && !stopped {
+            taker.look();
+        }
+        stopped = stopped || wait(shared, next);
         record.clear();
         taker.sample(stopped, &mut record);
         if stopped {
@@ -183,7 +221,7 @@ fn run(options: &Options, shared: &Shared, ready: &mpsc::Sender<io::Result<()>>)
         }
         shared.lock().body.append(&mut record);
         if stopped {
-            return;
+            return Ok(());
         }
     }
 }
@@ -196,6 +234,6 @@ fn wait(shared: &Shared, until: Instant) -> bool {
         if state.stopped || left.is_zero() {
             return state.stopped;
         }
-        state = shared.stop.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        state = shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -20,9 +20,13 @@ use super::{
 pub(super) enum Cadence {
     /// In every sample: it costs a few microseconds.
     Always,
+    /// In every other sample, those with an even number: it costs more, and moves slowly.
+    Even,
+    /// In every other sample, those with an odd number.
+    Odd,
     /// Once a second: it costs more, or interrupts CPUs.
     Second,
-    /// Every five seconds: it costs most. The mean over a recording is as exact, since both ends are always read.
+    /// Every ten seconds: it costs most. The mean over a recording is as exact, since both ends are always read.
     Slow,
 }
 
@@ -30,9 +34,18 @@ impl Cadence {
     /// The least time between two readings, in nanoseconds.
     pub(super) fn least_ns(self) -> u64 {
         match self {
-            Self::Always => 0,
+            Self::Always | Self::Even | Self::Odd => 0,
             Self::Second => 1_000_000_000,
-            Self::Slow => 5_000_000_000,
+            Self::Slow => 10_000_000_000,
+        }
+    }
+
+    /// Whether a sample with this number, counted from 0, is one to read it in, as far as that depends on the number.
+    pub(super) fn takes(self, number: u64) -> bool {
+        match self {
+            Self::Even => number.is_multiple_of(2),
+            Self::Odd => !number.is_multiple_of(2),
+            Self::Always | Self::Second | Self::Slow => true,
         }
     }
 }
@@ -181,20 +194,25 @@ impl Part {
         Self { section: section.to_owned(), reader: Reader::Told(Box::new(tell)) }
     }
 
-    /// Appends what there is now, or the reason why there is nothing.
-    pub(super) fn read(&self, text: &mut Vec<u8>) {
+    /// Appends what there is now, or the reason why there is nothing. Says whether the file has gone since it was opened.
+    pub(super) fn read(&self, text: &mut Vec<u8>) -> bool {
         if !self.section.is_empty() {
             text.push(SECTION);
             text.extend_from_slice(self.section.as_bytes());
             text.push(b'\n');
         }
-        if let Err(error) = self.reader.read(text) {
+        let read = self.reader.read(text);
+        let gone = read.as_ref().is_err_and(|error| {
+            error.raw_os_error() == Some(NO_DEVICE) || error.kind() == std::io::ErrorKind::NotFound
+        });
+        if let Err(error) = read {
             text.push(FAILURE);
             text.extend_from_slice(error.to_string().replace('\n', " ").as_bytes());
         }
         if text.last() != Some(&b'\n') {
             text.push(b'\n');
         }
+        gone
     }
 }
 

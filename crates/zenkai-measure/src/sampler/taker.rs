@@ -4,15 +4,18 @@
 //! that was due its number, then either a template that was seen before and a row, or a new one and a row against
 //! zeros. Layout: [`super::codec`]; reading it back: [`super::replay`].
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
-use zenkai_host::gauges::{Moment, thread_cpu_ns};
+use zenkai_host::gauges::{Moment, real_time_ns, thread_cpu_ns};
 
 use super::{
     Options,
     codec::{put, put_record, put_row},
     processes::Processes,
     source::{Cadence, NOT_ASKED, Part, Source},
-    template::take_apart,
+    sources::{SOURCES, is_of_workload, word},
+    template::{follow, take_apart},
 };
 
 /// Kinds of records.
@@ -50,12 +53,22 @@ pub(super) struct Open {
     templates: Vec<(Vec<u8>, Vec<u64>)>,
     /// Which template is the next to be forgotten.
     oldest: usize,
+    /// Which one the last text had.
+    current: usize,
     read_ns: u64,
 }
 
-/// Everything that is read, and what was last seen.
+/// Everything that is read, and what was last seen. The machine's own sources stay open from one recording to the next.
 pub(super) struct Taker {
     open: Vec<Open>,
+    /// Sources that the machine does not have, and why.
+    missing: Vec<(String, String)>,
+    /// The CPUs that were online when the sources were opened.
+    cpus: Option<String>,
+    /// A file that was there has gone since.
+    gone: bool,
+    /// How many were taken.
+    samples: u64,
     last: Moment,
     last_cpu_ns: u64,
     text: Vec<u8>,
@@ -66,23 +79,14 @@ pub(super) struct Taker {
 }
 
 impl Taker {
-    /// Opens all that is there.
-    pub(super) fn open(sources: &[&'static Source], options: &Options) -> (Self, Header) {
-        let mut header =
-            Header { interval_s: options.interval.as_secs_f64(), ends: true, ..Header::default() };
-        let mut open = Vec::new();
-        for &source in sources {
-            match (source.open)(options) {
-                Ok(parts) => {
-                    header.sources.push(source.name.to_owned());
-                    open.push(Open { parts, ..Open::of(source) });
-                }
-                Err(reason) if reason == NOT_ASKED => {}
-                Err(reason) => header.missing.push((source.name.to_owned(), reason)),
-            }
-        }
-        let taker = Self {
-            open,
+    /// Opens all that the machine itself has.
+    pub(super) fn open() -> Self {
+        let mut taker = Self {
+            open: Vec::new(),
+            missing: Vec::new(),
+            cpus: online(),
+            gone: false,
+            samples: 0,
             last: Moment::now(),
             last_cpu_ns: 0,
             text: Vec::new(),
@@ -91,12 +95,57 @@ impl Taker {
             payload: Vec::new(),
             processes: Processes::default(),
         };
-        (taker, header)
+        let machines = SOURCES.into_iter().filter(|source| !is_of_workload(source));
+        taker.missing = taker.add(machines, &Options::default());
+        taker
     }
 
-    /// The first sample counts its time from now.
-    pub(super) fn begin(&mut self) {
+    /// Opens sources. Gives those that are not there, and why.
+    fn add(
+        &mut self,
+        sources: impl Iterator<Item = &'static Source>,
+        options: &Options,
+    ) -> Vec<(String, String)> {
+        let mut missing = Vec::new();
+        for source in sources {
+            match (source.open)(options) {
+                Ok(parts) => self.open.push(Open { parts, ..Open::of(source) }),
+                Err(reason) if reason == NOT_ASKED => {}
+                Err(reason) => missing.push((source.name.to_owned(), reason)),
+            }
+        }
+        missing
+    }
+
+    /// Begins a recording: the workload's own sources are opened, and of the last recording nothing is remembered.
+    pub(super) fn begin(&mut self, options: &Options) -> Header {
+        if self.gone || self.cpus != online() {
+            *self = Self::open();
+        }
+        self.open.retain(|open| !is_of_workload(open.source));
+        self.open.iter_mut().for_each(Open::forget);
+        (self.last_cpu_ns, self.samples) = (0, 0);
+        let mut missing = self.missing.clone();
+        missing.extend(self.add(SOURCES.into_iter().filter(|source| is_of_workload(source)), options));
         self.last = Moment::now();
+        self.processes.begin(self.last);
+        Header {
+            started_ns: real_time_ns(),
+            interval_s: options.interval.as_secs_f64(),
+            sources: self.open.iter().map(|open| open.source.name.to_owned()).collect(),
+            missing,
+            ends: true,
+        }
+    }
+
+    /// When the processes are looked at for the first time, counted from the beginning, unless they have been.
+    pub(super) fn first_look(&self) -> Option<Duration> {
+        self.processes.wanted()
+    }
+
+    /// Looks at the processes for the first time.
+    pub(super) fn look(&mut self) {
+        self.processes.first();
     }
 
     /// Reads what is due, or everything, and appends a record.
@@ -113,23 +162,26 @@ impl Taker {
         (self.last, self.last_cpu_ns) = (now, cpu_ns);
         for number in 0..self.open.len() {
             let Some(open) = self.open.get_mut(number) else { break };
-            let least = open.least_ns();
-            // A hundredth early is in time: timers are not exact.
-            if !everything && now.monotonic_ns + least / 100 < open.read_ns + least {
+            if !everything && !open.is_due(now, self.samples) {
                 continue;
             }
             open.read_ns = now.monotonic_ns;
             self.text.clear();
             for part in &open.parts {
-                part.read(&mut self.text);
+                self.gone |= part.read(&mut self.text);
             }
-            take_apart(&self.text, open.source.digits, &mut self.template, &mut self.row);
             put(u64::try_from(number).unwrap_or(0) + 1, &mut self.payload);
-            open.put(&self.template, &self.row, &mut self.payload);
+            if let Some(at) = open.known(&self.text, &mut self.row) {
+                open.put_at(at, None, &self.row, &mut self.payload);
+            } else {
+                take_apart(&self.text, open.source.digits, &mut self.template, &mut self.row);
+                open.put(&self.template, &self.row, &mut self.payload);
+            }
         }
+        self.samples += 1;
         put(0, &mut self.payload);
         put_record(SAMPLE, &self.payload, out);
-        if let Some(top) = self.processes.look(now, everything)
+        if let Some(top) = self.processes.again(now, everything)
             && let Ok(json) = serde_json::to_vec(&top)
         {
             put_record(PROCESSES, &json, out);
@@ -143,7 +195,13 @@ const MANY: usize = 64;
 impl Open {
     /// Nothing of it was read yet.
     pub(super) fn of(source: &'static Source) -> Self {
-        Self { source, parts: Vec::new(), templates: Vec::new(), oldest: 0, read_ns: 0 }
+        Self { source, parts: Vec::new(), templates: Vec::new(), oldest: 0, current: 0, read_ns: 0 }
+    }
+
+    /// A recording begins: it stands by itself.
+    fn forget(&mut self) {
+        self.templates.clear();
+        (self.oldest, self.current, self.read_ns) = (0, 0, 0);
     }
 
     #[cfg(test)]
@@ -151,27 +209,47 @@ impl Open {
         self.source.name
     }
 
-    fn least_ns(&self) -> u64 {
+    /// Whether it is to be read in this sample, by its number.
+    fn is_due(&self, now: Moment, number: u64) -> bool {
         let cadence = if self.parts.len() > MANY { Cadence::Slow } else { self.source.cadence };
-        cadence.least_ns()
+        let least = cadence.least_ns();
+        // A hundredth early is in time: timers are not exact.
+        cadence.takes(number) && now.monotonic_ns + least / 100 >= self.read_ns + least
+    }
+
+    /// The template that this text has, among those that were seen; its numbers are in `row` then. Mostly it is the one
+    /// that the text had before.
+    fn known(&self, text: &[u8], row: &mut Vec<u64>) -> Option<usize> {
+        let count = self.templates.len();
+        let mut order = (0..count).map(|step| (self.current + step) % count);
+        order.find(|&at| {
+            let template = self.templates.get(at);
+            template.is_some_and(|(template, _)| follow(text, self.source.digits, template, row))
+        })
     }
 
     /// Writes down what was read, as the difference to what this template last stood for.
     pub(super) fn put(&mut self, template: &[u8], row: &[u64], out: &mut Vec<u8>) {
-        let known = self.templates.iter().position(|(known, _)| known == template);
-        let at = known.unwrap_or_else(|| {
-            let new = (template.to_vec(), vec![0; row.len()]);
-            if self.templates.len() < TEMPLATES {
-                self.templates.push(new);
-                return self.templates.len() - 1;
-            }
+        if let Some(at) = self.templates.iter().position(|(known, _)| known == template) {
+            return self.put_at(at, None, row, out);
+        }
+        let new = (template.to_vec(), vec![0; row.len()]);
+        let at = if self.templates.len() < TEMPLATES {
+            self.templates.push(new);
+            self.templates.len() - 1
+        } else {
             let at = self.oldest;
             self.oldest = (at + 1) % TEMPLATES;
             self.templates[at] = new;
             at
-        });
-        put(u64::try_from(at).unwrap_or(0) << 1 | u64::from(known.is_none()), out);
-        if known.is_none() {
+        };
+        self.put_at(at, Some(template), row, out);
+    }
+
+    fn put_at(&mut self, at: usize, new: Option<&[u8]>, row: &[u64], out: &mut Vec<u8>) {
+        self.current = at;
+        put(u64::try_from(at).unwrap_or(0) << 1 | u64::from(new.is_some()), out);
+        if let Some(template) = new {
             put(u64::try_from(template.len()).unwrap_or(0), out);
             out.extend_from_slice(template);
         }
@@ -181,4 +259,9 @@ impl Open {
             before.extend_from_slice(row);
         }
     }
+}
+
+/// The CPUs that are online, as a list.
+fn online() -> Option<String> {
+    word("/sys/devices/system/cpu/online")
 }

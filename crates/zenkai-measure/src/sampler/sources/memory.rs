@@ -8,7 +8,7 @@ use crate::sampler::{
 
 pub(in crate::sampler) static SOURCE: Source = Source {
     name: "meminfo",
-    cadence: Cadence::Always,
+    cadence: Cadence::Odd,
     digits: Digits::Decimal,
     open: |_| one_file("/proc/meminfo"),
     channels,

@@ -48,6 +48,11 @@ pub(super) static SOURCES: [&Source; 20] = [
     &perf::SOURCE,
 ];
 
+/// Whether a source belongs to the workload, so that it is opened anew for each recording.
+pub(super) fn is_of_workload(source: &Source) -> bool {
+    [cgroup::SOURCE.name, perf::SOURCE.name].contains(&source.name)
+}
+
 /// The entries of a directory of the live machine, sorted.
 fn entries(dir: &str) -> Result<Vec<String>, String> {
     let mut names: Vec<String> = LiveHost
@@ -74,7 +79,7 @@ fn cpus() -> Result<Vec<usize>, String> {
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// What a small file of the live machine holds, in one word.
-fn word(path: &str) -> Option<String> {
+pub(super) fn word(path: &str) -> Option<String> {
     let text = String::from_utf8(LiveHost.read(path).ok()?).ok()?;
     let word: Vec<&str> = text.split_whitespace().collect();
     Some(word.join("_"))

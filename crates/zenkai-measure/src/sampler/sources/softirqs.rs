@@ -9,7 +9,7 @@ use super::interrupts::by_line;
 
 pub(in crate::sampler) static SOURCE: Source = Source {
     name: "softirqs",
-    cadence: Cadence::Always,
+    cadence: Cadence::Slow,
     digits: Digits::Decimal,
     open: |_| one_file("/proc/softirqs"),
     channels: |lines, channels| by_line(lines, "softirqs", "software interrupts", channels),

@@ -8,7 +8,7 @@ use crate::sampler::{
 
 pub(in crate::sampler) static SOURCE: Source = Source {
     name: "softnet",
-    cadence: Cadence::Always,
+    cadence: Cadence::Slow,
     digits: Digits::Hexadecimal,
     open: |_| one_file("/proc/net/softnet_stat"),
     channels,

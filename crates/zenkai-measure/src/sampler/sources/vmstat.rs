@@ -8,7 +8,7 @@ use crate::sampler::{
 
 pub(in crate::sampler) static SOURCE: Source = Source {
     name: "vmstat",
-    cadence: Cadence::Always,
+    cadence: Cadence::Even,
     digits: Digits::Decimal,
     open: |_| one_file("/proc/vmstat"),
     channels,

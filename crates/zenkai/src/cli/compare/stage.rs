@@ -4,7 +4,6 @@ use std::{
     cell::RefCell,
     collections::BTreeMap,
     path::{Path, PathBuf},
-    thread::{self, JoinHandle},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -19,7 +18,7 @@ use zenkai_measure::{
         ENERGY_DOMAIN, Measure, Plan as ExperimentPlan, Setting, Settle, Stage, StageError, Status, Trial,
     },
     metric::{Choice, JOULES},
-    sampler::{Options, Recording, Sampler},
+    sampler::{Instruments, Options, Recording, Sampler},
     statistics::verdict::Better,
     workload::Prepared,
 };
@@ -50,6 +49,8 @@ pub(in crate::cli) struct LiveStage<'a> {
     pub(in crate::cli) choice: Choice,
     timeout: Option<Duration>,
     sample: Option<Duration>,
+    /// What samples are taken with, from the first trial on.
+    instruments: Option<Instruments>,
     interrupt: &'a Interrupt,
     /// The experiment's directory, where samples go.
     dir: PathBuf,
@@ -99,7 +100,7 @@ impl<'a> LiveStage<'a> {
         interrupt: &'a Interrupt,
     ) -> Self {
         let (timeout, sample, dir, entered) = (None, None, PathBuf::new(), None);
-        let (stuck, baseline, until) = (None, BTreeMap::new(), None);
+        let (stuck, baseline, until, instruments) = (None, BTreeMap::new(), None, None);
         let domain = choice.energy().flatten().map(str::to_owned);
         Self {
             session,
@@ -107,6 +108,7 @@ impl<'a> LiveStage<'a> {
             choice,
             timeout,
             sample,
+            instruments,
             interrupt,
             dir,
             entered,
@@ -248,7 +250,7 @@ impl<'a> LiveStage<'a> {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    fn run_job(&self, trial: &Trial) -> Result<(Ran, Option<Recording>), StageError> {
+    fn run_job(&mut self, trial: &Trial) -> Result<(Ran, Option<Recording>), StageError> {
         let arm = self.arms.get(trial.arm).ok_or_else(|| failed("there is no such arm"))?;
         let job = Job {
             argv: arm.workload.argv.clone(),
@@ -259,27 +261,30 @@ impl<'a> LiveStage<'a> {
             output_limit: OUTPUT_LIMIT,
             terminal: false,
         };
+        // Opened before the command starts: it takes ten milliseconds and more.
+        let mut instruments = self.sample.map(|_| self.instruments.take().unwrap_or_else(Instruments::open));
         let sampler = RefCell::new(None);
         let mut started = |started: &workload::Started| {
+            let Some((interval, instruments)) = self.sample.zip(instruments.take()) else { return };
             let cgroup = started.cgroup.ok().and_then(Path::to_str).map(str::to_owned);
             let no_cgroup = started.cgroup.err().map(str::to_owned);
-            let pid = u32::try_from(started.pid).ok();
-            // It takes ten milliseconds and more, and a command that ends meanwhile must not seem to take as long.
-            *sampler.borrow_mut() = self.sample.map(|interval| {
-                let options = Options { interval, cgroup, no_cgroup, pid, cpu: None };
-                thread::spawn(move || Sampler::start(&options))
-            });
+            let options =
+                Options { interval, cgroup, no_cgroup, pid: u32::try_from(started.pid).ok(), cpu: None };
+            // Without a thread there is no recording, as below.
+            *sampler.borrow_mut() = Sampler::begin(instruments, &options).ok();
         };
-        let mut recording = None;
+        let (mut recording, mut kept) = (None, None);
         // While the cgroup is there: the counters of one that was removed have no last value. What began only after the
         // command had ended says nothing about it. Sampling explains; an experiment is good without it, and each trial
         // tells that it has none.
         let mut ended = || {
-            let in_time = sampler.borrow_mut().take().filter(JoinHandle::is_finished);
-            recording = in_time.and_then(|start| start.join().ok()?.ok()).map(Sampler::stop);
+            if let Some(sampler) = sampler.borrow_mut().take() {
+                (recording, kept) = sampler.finish();
+            }
         };
         let ran = workload::run_watched(&job, Some(self.interrupt.as_fd()), &mut started, &mut ended);
         let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
+        self.instruments = kept;
         Ok((ran, recording))
     }
 
