@@ -16,8 +16,10 @@ use zenkai_measure::sampler::{Live, Recording, Sampler};
 use super::{command::Command, live};
 use crate::cli::{CommandError, Exit};
 
-/// How often the newest samples are written to the file and shown.
-const STEP: Duration = Duration::from_secs(1);
+/// How often the newest samples are shown.
+const SHOWN: Duration = Duration::from_secs(1);
+/// How often they are written to the file where they are not shown: to wake up for that costs a fifth of taking them.
+const WRITTEN: Duration = Duration::from_secs(5);
 
 /// Samples on their way to the file or into memory.
 pub(super) struct Session<'a> {
@@ -79,9 +81,10 @@ impl<'a> Session<'a> {
         out: &mut dyn Write,
     ) -> Result<(Kept<'a>, Over, Option<Ran>), CommandError> {
         let start = Instant::now();
+        let step = if self.live.is_some() { SHOWN } else { WRITTEN };
         let mut lines = 0;
         let over = loop {
-            let next = STEP * (lines + 1);
+            let next = step * (lines + 1);
             let end = self.time.unwrap_or(Duration::MAX);
             let left = next.min(end).saturating_sub(start.elapsed());
             let happened = wait(self.interrupt, command.as_ref().map(|command| &command.process), left)?;
@@ -134,7 +137,7 @@ impl<'a> Session<'a> {
     /// Ends the command, which is sampled until then.
     fn end(&self, command: &mut Command) -> io::Result<()> {
         command.end();
-        while wait(self.interrupt, Some(&command.process), STEP)? != Happened::Ended {
+        while wait(self.interrupt, Some(&command.process), SHOWN)? != Happened::Ended {
             // It ends already; more cannot be asked for.
             self.interrupt.take();
         }
