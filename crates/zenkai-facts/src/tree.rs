@@ -121,12 +121,20 @@ struct Parts {
     name: &'static str,
     key: Option<Cow<'static, str>>,
     content: Vec<(Cow<'static, str>, Node)>,
+    items: Vec<Node>,
 }
 
 impl Parts {
+    /// A list with room for this many.
     #[inline(never)]
-    fn new(name: &'static str, variant: Option<&'static str>) -> Self {
-        Self { variant, name, key: None, content: Vec::new() }
+    fn list_of(variant: Option<&'static str>, count: usize) -> Self {
+        Self { variant, name: "", key: None, content: Vec::new(), items: Vec::with_capacity(count) }
+    }
+
+    /// A structure with room for this many parts.
+    #[inline(never)]
+    fn structure(name: &'static str, variant: Option<&'static str>, count: usize) -> Self {
+        Self { variant, name, key: None, content: Vec::with_capacity(count), items: Vec::new() }
     }
 
     fn add(&mut self, key: &'static str, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
@@ -141,12 +149,18 @@ impl Parts {
     }
 
     fn element(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Error> {
-        self.add("", value)
+        self.item(value.serialize(Builder))
+    }
+
+    #[inline(never)]
+    fn item(&mut self, node: Result<Node, Error>) -> Result<(), Error> {
+        self.items.push(node?);
+        Ok(())
     }
 
     #[inline(never)]
     fn list(self) -> Node {
-        wrap(self.variant, Node::List(self.content.into_iter().map(|(_, node)| node).collect()))
+        wrap(self.variant, Node::List(self.items))
     }
 
     #[inline(never)]
@@ -258,16 +272,16 @@ impl ser::Serializer for Builder {
         Ok(wrap(Some(variant), value.serialize(self)?))
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Parts, Error> {
-        Ok(Parts::new("", None))
+    fn serialize_seq(self, count: Option<usize>) -> Result<Parts, Error> {
+        Ok(Parts::list_of(None, count.unwrap_or(0)))
     }
 
-    fn serialize_tuple(self, _: usize) -> Result<Parts, Error> {
-        Ok(Parts::new("", None))
+    fn serialize_tuple(self, count: usize) -> Result<Parts, Error> {
+        Ok(Parts::list_of(None, count))
     }
 
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Parts, Error> {
-        Ok(Parts::new("", None))
+    fn serialize_tuple_struct(self, _: &'static str, count: usize) -> Result<Parts, Error> {
+        Ok(Parts::list_of(None, count))
     }
 
     fn serialize_tuple_variant(
@@ -275,17 +289,17 @@ impl ser::Serializer for Builder {
         _: &'static str,
         _: u32,
         variant: &'static str,
-        _: usize,
+        count: usize,
     ) -> Result<Parts, Error> {
-        Ok(Parts::new("", Some(variant)))
+        Ok(Parts::list_of(Some(variant), count))
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Parts, Error> {
-        Ok(Parts::new("", None))
+    fn serialize_map(self, count: Option<usize>) -> Result<Parts, Error> {
+        Ok(Parts::structure("", None, count.unwrap_or(0)))
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Parts, Error> {
-        Ok(Parts::new(name, None))
+    fn serialize_struct(self, name: &'static str, count: usize) -> Result<Parts, Error> {
+        Ok(Parts::structure(name, None, count))
     }
 
     fn serialize_struct_variant(
@@ -293,9 +307,9 @@ impl ser::Serializer for Builder {
         _: &'static str,
         _: u32,
         variant: &'static str,
-        _: usize,
+        count: usize,
     ) -> Result<Parts, Error> {
-        Ok(Parts::new("", Some(variant)))
+        Ok(Parts::structure("", Some(variant), count))
     }
 }
 

@@ -255,6 +255,9 @@ pub(crate) fn escape(name: &str) -> String {
 
 /// The reverse of [`escape`]; `None` when the text is not something `escape` writes.
 pub(crate) fn unescape(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Answer, Capture, CaptureError};
 use crate::{
-    DirEntry, EntryKind, FILE_SIZE_LIMIT, Reply,
+    DirEntry, EntryKind, FILE_SIZE_LIMIT, Query, Reply,
     errno::errno_from_name,
     query::{parse_number, unescape},
 };
@@ -37,16 +37,58 @@ pub(super) fn parse(text: &str) -> Result<Capture, CaptureError> {
             "the file ends within this line: it was cut short",
         ));
     }
-    let mut capture = Capture::default();
+    let mut growing = Growing::default();
     while let Some((number, line)) = lines.next() {
         if line.is_empty() {
             continue;
         }
         let body = body(&mut lines);
-        record(&mut capture, line, &body)
+        growing.line = number;
+        record(&mut growing, line, &body)
             .map_err(|(offset, problem)| CaptureError { line: number + 1 + offset, problem })?;
     }
-    Ok(capture)
+    growing.finish().map_err(|line| fail(line, "the same thing is recorded twice"))
+}
+
+/// A capture in the making. Its answers are put in order at the end, all at once: a capture is sorted, and to look for the
+/// place of each would take a third of the time of reading it.
+#[derive(Default)]
+struct Growing {
+    reads: Answers<String, Vec<u8>>,
+    lists: Answers<String, Vec<DirEntry>>,
+    links: Answers<String, String>,
+    queries: Answers<Query, Reply>,
+    /// The line of the record, from 0.
+    line: usize,
+}
+
+/// What was asked, the answer, and the line where it stands.
+type Answers<K, V> = Vec<(K, Answer<V>, usize)>;
+
+impl Growing {
+    /// The capture; or the first line that answers what was answered before.
+    fn finish(self) -> Result<Capture, usize> {
+        let mut twice = None;
+        let capture = Capture {
+            reads: ordered(self.reads, &mut twice),
+            lists: ordered(self.lists, &mut twice),
+            links: ordered(self.links, &mut twice),
+            queries: ordered(self.queries, &mut twice),
+        };
+        twice.map_or(Ok(capture), Err)
+    }
+}
+
+fn ordered<K: Ord, V>(mut answers: Answers<K, V>, twice: &mut Option<usize>) -> BTreeMap<K, Answer<V>> {
+    answers.sort_by(|(a, _, above), (b, _, below)| a.cmp(b).then(above.cmp(below)));
+    for pair in answers.windows(2) {
+        if let [(a, ..), (b, _, line)] = pair
+            && a == b
+        {
+            *twice = Some(twice.map_or(*line, |other| other.min(*line)));
+        }
+    }
+    answers.into_iter().map(|(key, answer, _)| (key, answer)).collect()
 }
 
 fn body<'t>(lines: &mut Lines<'t>) -> Vec<&'t str> {
@@ -60,52 +102,55 @@ fn body<'t>(lines: &mut Lines<'t>) -> Vec<&'t str> {
 /// A problem and how many lines below the record's head it is.
 type Problem = (usize, String);
 
-fn record(capture: &mut Capture, head: &str, body: &[&str]) -> Result<(), Problem> {
+fn record(growing: &mut Growing, head: &str, body: &[&str]) -> Result<(), Problem> {
+    let at = growing.line;
     let here = |problem: &str| (0, problem.to_owned());
     let (verb, rest) = head.split_once(' ').ok_or_else(|| here("a record needs a verb and a name"))?;
     match verb {
         "read" => {
-            let (name, content) = match rest.split_once(" = ") {
+            let (name, content) = match assigned(rest) {
                 Some((name, value)) if body.is_empty() => (name, format!("{value}\n")),
                 Some(_) => return Err((1, "a one-line value cannot go on".to_owned())),
                 None => (rest, text_body(body)?),
             };
-            insert(&mut capture.reads, path(name)?, Ok(content.into_bytes()))
+            growing.reads.push((path(name)?, Ok(content.into_bytes()), at));
         }
-        "bytes" => insert(&mut capture.reads, path(rest)?, Ok(byte_body(body)?)),
-        "list" => insert(&mut capture.lists, path(rest)?, Ok(list_body(body)?)),
+        "bytes" => growing.reads.push((path(rest)?, Ok(byte_body(body)?), at)),
+        "list" => growing.lists.push((path(rest)?, Ok(list_body(body)?), at)),
         "link" => {
-            let (name, target) =
-                rest.split_once(" = ").ok_or_else(|| here("a link is written `link FROM = TO`"))?;
-            insert(&mut capture.links, path(name)?, Ok(path(target)?))
+            let (name, target) = assigned(rest).ok_or_else(|| here("a link is written `link FROM = TO`"))?;
+            growing.links.push((path(name)?, Ok(path(target)?), at));
         }
         "query" => {
             let query = rest.parse().map_err(|error| (0, format!("{error}")))?;
-            insert(&mut capture.queries, query, Ok(reply_body(body)?))
+            growing.queries.push((query, Ok(reply_body(body)?), at));
         }
         "fail-read" | "fail-list" | "fail-link" | "fail-query" => {
             let (name, error) =
                 rest.rsplit_once(' ').ok_or_else(|| here("a failure needs a name and an error"))?;
             let number = errno_from_name(error).ok_or_else(|| here("unknown error name"))?;
             match verb {
-                "fail-read" => insert(&mut capture.reads, path(name)?, Err(number)),
-                "fail-list" => insert(&mut capture.lists, path(name)?, Err(number)),
-                "fail-link" => insert(&mut capture.links, path(name)?, Err(number)),
+                "fail-read" => growing.reads.push((path(name)?, Err(number), at)),
+                "fail-list" => growing.lists.push((path(name)?, Err(number), at)),
+                "fail-link" => growing.links.push((path(name)?, Err(number), at)),
                 _ => {
                     let query = name.parse().map_err(|error| (0, format!("{error}")))?;
-                    insert(&mut capture.queries, query, Err(number))
+                    growing.queries.push((query, Err(number), at));
                 }
             }
         }
-        _ => Err(here("unknown record; was the file cut or edited?")),
+        _ => return Err(here("unknown record; was the file cut or edited?")),
     }
+    Ok(())
 }
 
-fn insert<K: Ord, V>(map: &mut BTreeMap<K, Answer<V>>, key: K, value: Answer<V>) -> Result<(), Problem> {
-    match map.insert(key, value) {
-        None => Ok(()),
-        Some(_) => Err((0, "the same thing is recorded twice".to_owned())),
-    }
+/// Splits at the first ` = `. Looking for one byte is many times faster than looking for three.
+fn assigned(text: &str) -> Option<(&str, &str)> {
+    let mut places = text.match_indices('=').map(|(place, _)| place);
+    places.find_map(|place| {
+        let (name, value) = (text.get(..place)?, text.get(place + 1..)?);
+        Some((name.strip_suffix(' ')?, value.strip_prefix(' ')?))
+    })
 }
 
 fn path(name: &str) -> Result<String, Problem> {
