@@ -1,6 +1,6 @@
 //! One line for each number (RFC 4180): experiment, slot, block, arm, status, metric, value, unit.
 
-use super::{FormatError, Imported, Run, arm_name, numbers, program};
+use super::{FormatError, Imported, Run, Runs, arm_name, numbers, program};
 use crate::experiment::{Plan, Status, Trial};
 use crate::statistics::verdict::Better;
 
@@ -68,7 +68,7 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
     };
     let (arm, value) = (needed("arm")?, needed("value")?);
     let [experiment, metric, unit, better] = ["experiment", "metric", "unit", "better"].map(column);
-    let mut runs = Vec::new();
+    let mut runs = Runs::default();
     for (line, row) in rows {
         let cell =
             |column: Option<usize>| column.and_then(|column| row.get(column)).map_or("", String::as_str);
@@ -79,7 +79,7 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
             Err(_) => return Err(FormatError::Content { line, what: format!("`{text}` is no number") }),
         };
         let metric = cell(metric);
-        runs.push(Run {
+        let run = Run {
             benchmark: cell(experiment).to_owned(),
             arm: cell(Some(arm)).to_owned(),
             metric: if metric.is_empty() { "value" } else { metric }.to_owned(),
@@ -90,9 +90,10 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
                 _ => None,
             },
             value: number,
-        });
+        };
+        runs.push(line, run)?;
     }
-    Ok(Imported { runs, ordered: column("slot").is_some(), first: None })
+    Ok(Imported { runs: runs.list, ordered: column("slot").is_some(), first: None })
 }
 
 /// A row and the line on which it begins.

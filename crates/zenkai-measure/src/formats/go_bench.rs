@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FormatError, Imported, Run, arm_name, numbers, program};
+use super::{FormatError, Imported, Run, Runs, arm_name, numbers, program};
 use crate::experiment::{Plan, Trial};
 use crate::statistics::verdict::Better;
 
@@ -87,7 +87,7 @@ fn capital(text: &str) -> String {
 
 pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
     let mut better: BTreeMap<&str, Better> = BTreeMap::new();
-    let (mut runs, mut first) = (Vec::new(), None);
+    let (mut runs, mut first) = (Runs::default(), None);
     for (line, content) in (1..).zip(text.lines()) {
         let mut words = content.split_whitespace();
         let Some(word) = words.next() else { continue };
@@ -121,10 +121,10 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
             let value: f64 = value
                 .parse()
                 .map_err(|_| FormatError::Content { line, what: format!("`{value}` is no number") })?;
-            runs.push(run(&benchmark, &arm, value, unit, &better));
+            runs.push(line, run(&benchmark, &arm, value, unit, &better))?;
         }
     }
-    Ok(Imported { runs, ordered: true, first })
+    Ok(Imported { runs: runs.list, ordered: true, first })
 }
 
 /// The benchmark and its arm: `/arm=` where there is one, else the last part of the name.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FormatError, Imported, Run, arm_name, json_error};
+use super::{FormatError, Imported, Run, Runs, arm_name, json_error};
 use crate::experiment::{Plan, Trial};
 use crate::statistics::verdict::Better;
 use crate::statistics::{median, real};
@@ -61,7 +61,7 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
     let unfit = |what: &str| FormatError::Content { line: 1, what: what.to_owned() };
     let results =
         value.get("results").and_then(Value::as_array).ok_or_else(|| unfit("there is no list `results`"))?;
-    let mut runs = Vec::new();
+    let mut runs = Runs::default();
     for result in results {
         let arm = result
             .get("command")
@@ -75,15 +75,16 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
                 .pointer(&format!("/exit_codes/{index}"))
                 .and_then(Value::as_i64)
                 .is_some_and(|code| code != 0);
-            runs.push(Run {
+            let run = Run {
                 benchmark: String::new(),
                 arm: arm.to_owned(),
                 metric: "time".to_owned(),
                 unit: "s".to_owned(),
                 better: Some(Better::Lower),
                 value: time.as_f64().filter(|_| !failed),
-            });
+            };
+            runs.push(1, run)?;
         }
     }
-    Ok(Imported { runs, ordered: false, first: None })
+    Ok(Imported { runs: runs.list, ordered: false, first: None })
 }

@@ -12,6 +12,8 @@ mod phoronix;
 mod pyperf;
 mod unpaired;
 
+use std::collections::BTreeSet;
+
 use crate::experiment::{Plan, Status, Trial};
 use crate::statistics::verdict::Better;
 
@@ -68,6 +70,31 @@ pub struct Run {
     pub value: Option<f64>,
 }
 
+/// Bytes that the names and units of all runs may take together. A name stands once in a file and for many numbers.
+const MOST_TEXT: usize = if cfg!(test) { 8 << 20 } else { 256 << 20 };
+/// Arms of a file. Each is compared with the first, which takes its time.
+const MOST_ARMS: usize = 1_000;
+
+/// Runs that are being read.
+#[derive(Default)]
+struct Runs {
+    list: Vec<Run>,
+    text: usize,
+}
+
+impl Runs {
+    fn push(&mut self, line: usize, run: Run) -> Result<(), FormatError> {
+        let Run { benchmark, arm, metric, unit, .. } = &run;
+        self.text += [benchmark, arm, metric, unit].iter().map(|text| text.len()).sum::<usize>();
+        if self.text > MOST_TEXT {
+            let what = format!("the names of its runs take more than {} MiB", MOST_TEXT >> 20);
+            return Err(FormatError::Content { line, what });
+        }
+        self.list.push(run);
+        Ok(())
+    }
+}
+
 /// What was read from another program's file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
@@ -101,7 +128,14 @@ impl Format {
             Self::Phoronix => phoronix::read(text),
             Self::Csv => csv::read(text),
         }?;
-        if imported.runs.is_empty() { Err(FormatError::Empty) } else { Ok(imported) }
+        let arms: BTreeSet<&str> = imported.runs.iter().map(|run| run.arm.as_str()).collect();
+        match arms.len() {
+            0 => Err(FormatError::Empty),
+            many if many > MOST_ARMS => Err(FormatError::Unfit(format!(
+                "{many} arms are more than the {MOST_ARMS} that are compared"
+            ))),
+            _ => Ok(imported),
+        }
     }
 }
 

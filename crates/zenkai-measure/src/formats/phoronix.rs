@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{FormatError, Imported, Run, arm_name, numbers, program};
+use super::{FormatError, Imported, Run, Runs, arm_name, numbers, program};
 use crate::experiment::{Plan, Trial};
 use crate::statistics::real;
 use crate::statistics::verdict::Better;
@@ -95,7 +95,7 @@ impl Xml {
 
 /// Reads the elements that are needed; whatever else is in the file is passed over.
 pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
-    let mut runs = Vec::new();
+    let mut runs = Runs::default();
     let mut result = Found::default();
     let mut entry = Found::default();
     let (mut inside_result, mut inside_entry) = (false, false);
@@ -132,7 +132,7 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
             what: "this is no result file of the Phoronix Test Suite".to_owned(),
         });
     }
-    Ok(Imported { runs, ordered: false, first: None })
+    Ok(Imported { runs: runs.list, ordered: false, first: None })
 }
 
 /// The text of the elements inside of a result or an entry.
@@ -146,7 +146,7 @@ impl Found {
         self.values.get(name).map_or("", String::as_str)
     }
 
-    fn runs(&self, result: &Found, line: usize, runs: &mut Vec<Run>) -> Result<(), FormatError> {
+    fn runs(&self, result: &Found, line: usize, runs: &mut Runs) -> Result<(), FormatError> {
         let raw = self.get("RawString");
         let values = if raw.is_empty() { self.get("Value") } else { raw };
         for value in values.split(':').filter(|value| !value.is_empty()) {
@@ -155,7 +155,7 @@ impl Found {
                 .parse()
                 .map_err(|_| FormatError::Content { line, what: format!("`{value}` is no number") })?;
             let scale = result.get("Scale");
-            runs.push(Run {
+            let run = Run {
                 benchmark: result.get("Title").to_owned(),
                 arm: self.get("Identifier").to_owned(),
                 metric: result.get("Description").to_owned(),
@@ -166,7 +166,8 @@ impl Found {
                     _ => None,
                 },
                 value: Some(number),
-            });
+            };
+            runs.push(line, run)?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FormatError, Imported, Run, arm_name, json_error, program};
+use super::{FormatError, Imported, Run, Runs, arm_name, json_error, program};
 use crate::experiment::{Plan, Trial};
 use crate::statistics::verdict::Better;
 
@@ -44,7 +44,7 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
         .get("benchmarks")
         .and_then(Value::as_array)
         .ok_or_else(|| wrong("there is no list `benchmarks`"))?;
-    let mut runs = Vec::new();
+    let mut runs = Runs::default();
     for benchmark in benchmarks {
         // What all benchmarks share is written once, above them.
         let about = |name: &str| {
@@ -62,15 +62,16 @@ pub(super) fn read(text: &str) -> Result<Imported, FormatError> {
             .and_then(Value::as_array)
             .ok_or_else(|| wrong("a benchmark has no `runs`"))?;
         for number in all.iter().filter_map(|run| run.get("values").and_then(Value::as_array)).flatten() {
-            runs.push(Run {
+            let run = Run {
                 benchmark: String::new(),
                 arm: arm.to_owned(),
                 metric: if unit == "s" { "time" } else { "value" }.to_owned(),
                 unit: unit.to_owned(),
                 better: Some(Better::Lower),
                 value: number.as_f64(),
-            });
+            };
+            runs.push(1, run)?;
         }
     }
-    Ok(Imported { runs, ordered: false, first: None })
+    Ok(Imported { runs: runs.list, ordered: false, first: None })
 }

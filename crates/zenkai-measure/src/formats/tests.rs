@@ -104,3 +104,35 @@ fn the_p_value_is_that_of_mann_and_whitney() {
     let found = Imported { runs, ordered: false, first: None }.compare();
     assert!((found[0].p - 0.035_578_833_239).abs() < 1e-9, "{}", found[0].p);
 }
+
+#[test]
+fn a_file_that_asks_for_much_is_refused_or_read_in_no_time() {
+    // One name for many numbers.
+    let name = "x".repeat(100_000);
+    let go = format!("Benchmark{name} 1{}\n", " 1 ns/op".repeat(1_000));
+    let xml = format!(
+        "<PhoronixTestSuite><Result><Title>{name}</Title><Data><Entry><RawString>{}</RawString></Entry></Data></Result>",
+        "1:".repeat(1_000)
+    );
+    let times = format!("1{}", ",1".repeat(1_000));
+    let hyperfine = format!(r#"{{"results":[{{"command":"{name}","times":[{times}]}}]}}"#);
+    let pyperf =
+        format!(r#"{{"benchmarks":[{{"metadata":{{"name":"{name}"}},"runs":[{{"values":[{times}]}}]}}]}}"#);
+    for (format, text) in [
+        (Format::GoBench, &go),
+        (Format::Phoronix, &xml),
+        (Format::Hyperfine, &hyperfine),
+        (Format::Pyperf, &pyperf),
+    ] {
+        let error = format.import(text).unwrap_err().to_string();
+        assert!(error.contains("the names of its runs take more than"), "{format:?}: {error}");
+    }
+    // Many arms.
+    let rows: Vec<String> = (0..300_000).map(|arm| format!("{arm},1")).collect();
+    let error = Format::Csv.import(&format!("arm,value\n{}", rows.join("\n"))).unwrap_err().to_string();
+    assert!(error.starts_with("300000 arms are more than"), "{error}");
+    // Two arms with many runs: 90 000 million pairs of which a part is looked at.
+    let rows = "0,1\n1,2\n".repeat(300_000);
+    let found = Format::Csv.import(&format!("arm,value\n{rows}")).unwrap().compare();
+    assert!((found[0].percent.unwrap() - 100.0).abs() < 1e-9, "{found:?}");
+}

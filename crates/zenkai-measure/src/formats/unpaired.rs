@@ -45,13 +45,15 @@ impl Imported {
     pub fn compare(&self) -> Vec<Unpaired> {
         let mut order: Vec<(&str, &str)> = Vec::new();
         let mut groups: BTreeMap<(&str, &str), Vec<OfArm>> = BTreeMap::new();
+        let mut places: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
         for run in &self.runs {
             let key = (run.benchmark.as_str(), run.metric.as_str());
             let arms = groups.entry(key).or_insert_with(|| {
                 order.push(key);
                 Vec::new()
             });
-            match arms.iter_mut().find(|(arm, _)| *arm == run.arm) {
+            let place = *places.entry((key.0, key.1, &run.arm)).or_insert(arms.len());
+            match arms.get_mut(place) {
                 Some((_, runs)) => runs.push(run),
                 None => arms.push((&run.arm, vec![run])),
             }

@@ -21,6 +21,8 @@ use crate::experiment::Measure;
 use crate::metric::JOULES;
 use crate::statistics::verdict::Better;
 
+pub use text::last_line;
+
 /// All adapters; the first that knows a program has it. The plain one knows every program and comes last.
 static ADAPTERS: [&dyn Adapter; 8] = [
     &fio::Fio,

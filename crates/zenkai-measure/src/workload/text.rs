@@ -1,7 +1,7 @@
 //! Finding numbers in what programs write for people.
 
 /// The last line that says something, cut to a length that fits into a sentence.
-pub(super) fn last_line(output: &[u8]) -> Option<String> {
+pub fn last_line(output: &[u8]) -> Option<String> {
     let line = output
         .rsplit(|byte| matches!(byte, b'\n' | b'\r'))
         .map(<[u8]>::trim_ascii)

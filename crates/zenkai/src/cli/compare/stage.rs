@@ -20,7 +20,7 @@ use zenkai_measure::{
     metric::{Choice, JOULES},
     sampler::{Instruments, Options, Recording, Sampler},
     statistics::verdict::Better,
-    workload::Prepared,
+    workload::{Prepared, last_line},
 };
 use zenkai_tune::{
     Hold, Plan, State, Step, Want,
@@ -474,11 +474,8 @@ fn judged(ran: &Ran) -> (Status, Option<String>) {
 
 /// Why it failed, with the last line that it wrote.
 fn told(why: &str, ran: &Ran) -> String {
-    let text = String::from_utf8_lossy(&ran.stderr);
-    match text.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => format!("{why}: {}", line.trim().chars().take(200).collect::<String>()),
-        None => why.to_owned(),
-    }
+    let said = [&ran.stderr, &ran.stdout].into_iter().find_map(|output| last_line(output));
+    said.map_or_else(|| why.to_owned(), |line| format!("{why}: {line}"))
 }
 
 #[cfg(test)]
