@@ -149,13 +149,16 @@ fn kill_all(dir: &Path) {
     }
 }
 
-/// Ends the jobs of every zenkai that was killed: of a job only the first process dies with it.
-pub fn end_leftovers() {
+/// Ends the jobs of every zenkai that was killed: of a job only the first process dies with it. `dead` is the number of
+/// one of them, which may still be there: a process closes its files before it has gone, and stays as a zombie until its
+/// parent has heard of it.
+pub fn end_leftovers(dead: Option<u32>) {
+    let dead = dead.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     for (kind, option) in [("cgroup2", ""), ("cgroup", "cpu")] {
         let Some((mount, own)) = place(kind, option) else { continue };
         for parent in within_limits(&own, &mount) {
             // Where nothing may be changed nothing of ours is left.
-            let _ = remove_leftovers(parent);
+            let _ = remove_leftovers(parent, dead);
         }
     }
 }
@@ -234,7 +237,7 @@ fn place(kind: &str, option: &str) -> Option<(PathBuf, PathBuf)> {
 
 /// Makes a directory with a name of ours, after removing what a killed zenkai left there.
 fn make_below(parent: &Path) -> io::Result<PathBuf> {
-    remove_leftovers(parent)?;
+    remove_leftovers(parent, None)?;
     let pid = getpid().as_raw_pid();
     for number in 0..NAMES {
         let dir = parent.join(format!("{PREFIX}{pid}-{number}"));
@@ -247,15 +250,16 @@ fn make_below(parent: &Path) -> io::Result<PathBuf> {
 }
 
 /// Removes directories of ours whose zenkai is no more, with what is left running in them.
-fn remove_leftovers(parent: &Path) -> io::Result<()> {
+fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(parent, flags, Mode::empty())?;
     for entry in Dir::read_from(&dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy();
         let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
-        let gone =
-            owner.and_then(Pid::from_raw).is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        let gone = owner
+            .and_then(Pid::from_raw)
+            .is_some_and(|pid| Some(pid) == dead || test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
             let dir = parent.join(&*name);
             if is_of_our_namespace(&dir) {

@@ -54,11 +54,14 @@ impl Drop for Guard {
 
 /// The guard's own life.
 pub(super) fn run(err: &mut dyn Write) -> Result<Exit, CommandError> {
+    // Known while it lives; when it has died already it is nobody we look for.
+    let experiment =
+        rustix::process::getppid().and_then(|pid| u32::try_from(pid.as_raw_nonzero().get()).ok());
     let mut said = Vec::new();
     io::stdin().take(64).read_to_end(&mut said)?;
     if said != GOOD_BYE {
         // First what still loads the machine: it may hold what is to be put back.
-        end_leftovers();
+        end_leftovers(experiment);
         change::recover_within(LOCK_WAIT, err);
     }
     Ok(Exit::Fine)

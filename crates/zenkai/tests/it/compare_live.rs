@@ -214,27 +214,103 @@ fn what_the_kernel_refuses_is_refused_before_the_first_run() {
 
 #[test]
 #[ignore = "changes this machine for a moment; `cargo xtask test` runs it"]
-fn what_somebody_else_changes_spoils_the_block_and_stays() {
-    if !inside("compare_live::what_somebody_else_changes_spoils_the_block_and_stays") {
+fn what_somebody_else_changes_stays_and_ends_it() {
+    if !inside("compare_live::what_somebody_else_changes_stays_and_ends_it") {
         return;
     }
     let before = PutBack(Watched::look());
     let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("new");
-    let script = format!(
-        "cd {}; echo >> runs; if [ $(wc -l < runs) -gt 4 ] && [ ! -e done ] && [ $(cat {FILE}) = 11 ]; then \
-         : > done; echo 12 > {FILE}; fi",
-        text(place.path())
-    );
-    let output = with_knob(&dir, &["sh", "-c", &script]).output().unwrap();
-    good(&output);
-    assert!(said(&output).contains("somebody else changed"), "{}", said(&output));
-    let spoilt: Vec<_> = trials(&dir).into_iter().filter(|trial| trial["status"] == "discarded").collect();
-    assert_eq!(spoilt.len(), 1, "{spoilt:?}");
-    let again = |trial: &serde_json::Value| trial["block"] == spoilt[0]["block"] && trial["attempt"] == 1;
-    assert_eq!(trials(&dir).iter().filter(|trial| again(trial)).count(), 4, "the block was drawn again");
-    assert_eq!(shown(), "12", "what somebody wanted is theirs");
-    before.0.put_back();
+    // In either arm: the knob is not what `now` sets, but what it is compared with.
+    for (name, value) in [("arm", "11".to_owned()), ("now", shown())] {
+        let (dir, done) = (place.path().join(name), place.path().join(format!("{name}-done")));
+        let script = format!(
+            "cd {}; echo >> {name}-runs; if [ $(wc -l < {name}-runs) -gt 4 ] && [ ! -e {done} ] && [ $(cat {FILE}) = \
+             {value} ]; then : > {done}; echo 12 > {FILE}; fi",
+            text(place.path()),
+            done = text(&done),
+        );
+        let output = with_knob(&dir, &["sh", "-c", &script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains("is run again: somebody else changed"), "{}", said(&output));
+        assert!(said(&output).contains("when the experiment began and is 12 now"), "{}", said(&output));
+        let spoilt: Vec<_> =
+            trials(&dir).into_iter().filter(|trial| trial["status"] == "discarded").collect();
+        assert_eq!(spoilt.len(), 1, "{spoilt:?}");
+        assert_eq!(shown(), "12", "what somebody wanted is theirs");
+        before.0.put_back();
+        // With the value back it goes on, and the block is drawn again.
+        let output = program(&["compare", "--resume", text(&dir)]).output().unwrap();
+        good(&output);
+        let again = |trial: &serde_json::Value| {
+            trial["block"] == spoilt[0]["block"] && trial["attempt"].as_u64() > spoilt[0]["attempt"].as_u64()
+        };
+        assert_eq!(trials(&dir).iter().filter(|trial| again(trial)).count(), 4, "{}", said(&output));
+    }
+}
+
+#[test]
+#[ignore = "changes this machine for a moment; `cargo xtask test` runs it"]
+fn what_cannot_be_put_back_is_told_and_tried_again() {
+    if !inside("compare_live::what_cannot_be_put_back_is_told_and_tried_again") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let (left, fine) = (place.path().join("left"), place.path().join("fine"));
+    // While the plan is made, and later.
+    for (name, times) in [("plan", 1), ("later", 3)] {
+        let leave = format!(
+            "leave=echo >> {left}; [ -e {fine} ] || [ $(wc -l < {left}) -lt {times} ]",
+            left = text(&left),
+            fine = text(&fine)
+        );
+        let dir = place.path().join(name);
+        let output = short(&dir, &["now", "enter=true", &leave])
+            .args(NO_SETTLING)
+            .args(["--", "true"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(5), "{name}: {}", said(&output));
+        assert!(said(&output).contains("could not be put back: exit code 1"), "{name}: {}", said(&output));
+        let tries = |path: &Path| fs::read_to_string(path).unwrap().len();
+        let before = tries(&left);
+        let output = program(&["log"]).output().unwrap();
+        assert!(said(&output).contains("could not be put back"), "{name}: {}", said(&output));
+        assert_eq!(tries(&left), before + 1);
+        fs::write(&fine, "").unwrap();
+        good(&program(&["log"]).output().unwrap());
+        no_journal_is_open(name);
+        assert_eq!(tries(&left), before + 2);
+        fs::remove_file(&fine).unwrap();
+        fs::remove_file(&left).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "changes this machine for a moment; `cargo xtask test` runs it"]
+fn what_a_killed_experiment_ran_ends_with_it() {
+    if !inside("compare_live::what_a_killed_experiment_ran_ends_with_it") {
+        return;
+    }
+    let before = PutBack(Watched::look());
+    let place = tempfile::tempdir().unwrap();
+    let note = place.path().join("pid");
+    // The shell's child: the shell itself dies with its parent.
+    let script = format!("sleep 300 & echo $! > {}; wait", text(&note));
+    let mut child = start(with_knob(&place.path().join("new"), &["sh", "-c", &script]));
+    let pid = || fs::read_to_string(&note).unwrap_or_default().trim().to_owned();
+    until("the workload", || !pid().is_empty());
+    let sleeps =
+        |pid: &str| fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "));
+    assert!(sleeps(&pid()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    while sleeps(&pid()) && start.elapsed() < GUARD_LIMIT {
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!sleeps(&pid()), "it still loads the machine");
+    no_journal_is_open("the guard");
+    untouched(&before.0, "the guard");
 }
 
 #[test]
