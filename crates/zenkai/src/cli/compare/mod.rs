@@ -314,7 +314,7 @@ pub(super) fn metric(
 
 pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
-    std::fs::create_dir_all(dir).map_err(failed)?;
+    trust::make(dir)?;
     // Both must be ours: a link that waits here could lead root anywhere.
     if let Err(error) = std::fs::create_dir(dir.join("samples")) {
         let shown = dir.display();

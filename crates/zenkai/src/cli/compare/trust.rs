@@ -1,6 +1,10 @@
 //! Which stored experiments root goes on with: going on is doing what their files say, and arms are commands.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::DirBuilder,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    path::{Path, PathBuf},
+};
 
 use anyhow::anyhow;
 use zenkai_host::trusted_file;
@@ -33,6 +37,23 @@ pub(in crate::cli) fn dir_with(dir: &Path, files: &[&str]) -> Result<PathBuf, Co
     Ok(real)
 }
 
+/// Makes the directory that an experiment is kept in. Root keeps none in a directory of somebody else's, who could put a
+/// link in the place of what is in it, and so decide where root writes.
+pub(in crate::cli) fn make(dir: &Path) -> Result<(), CommandError> {
+    let failed = |error: std::io::Error| anyhow::Error::new(error).context(dir.display().to_string());
+    // Whatever the umask lets the group do, root would refuse to go on with it.
+    DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(failed)?;
+    let shape = dir.metadata().map_err(failed)?;
+    if is_root() && (shape.uid() != 0 || shape.mode() & 0o022 != 0) {
+        return Err(CommandError::not_permitted(anyhow!(
+            "{} could be written by others than root, so root keeps no experiment there",
+            dir.display()
+        ))
+        .hint("--out DIR with a directory that is not there yet"));
+    }
+    Ok(())
+}
+
 fn check(real: &Path, files: &[&str]) -> Result<(), CommandError> {
     for (nth, name) in files.iter().enumerate() {
         let path = real.join(name);
@@ -63,6 +84,22 @@ mod tests {
 
     use super::*;
     use crate::cli::Kind;
+
+    #[test]
+    fn root_keeps_nothing_in_a_directory_of_others() {
+        let top = tempfile::tempdir().unwrap();
+        let dir = top.path().join("a/b");
+        make(&dir).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o022, 0);
+        make(&dir).unwrap();
+        if is_root() {
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o777)).unwrap();
+            assert_eq!(make(&dir).unwrap_err().kind, Kind::NotPermitted);
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+            std::os::unix::fs::chown(&dir, Some(65_534), None).unwrap();
+            assert_eq!(make(&dir).unwrap_err().kind, Kind::NotPermitted);
+        }
+    }
 
     #[test]
     fn only_what_root_alone_can_write_is_trusted() {
