@@ -7,12 +7,19 @@ use std::path::{Path, PathBuf};
 use zenkai_host::read_plain_file;
 
 use super::plan::{PLAN_VERSION, Plan, Trial};
+use crate::statistics::sequential::MOST_PAIRS;
 
 /// Largest file that is read: a thousand times what the longest experiment writes.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// More orders are not drawn: ten times what a plan of ours asks for; each of them takes memory and time.
 const MOST_DRAWS: usize = 100_000;
+
+/// No plan has more arms: each trial is looked up in the order of all of them.
+const MOST_ARMS: usize = 1_000;
+
+/// No plan has more looks: each takes as long as one analysis.
+const MOST_LOOKS: usize = 100;
 
 /// Why an experiment could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +126,16 @@ fn load(dir: &Path) -> Result<(Plan, Vec<Trial>, u64), StoreError> {
     }
     if plan.rule.draws > MOST_DRAWS {
         return Err(content(1, format!("{} draws are more than {MOST_DRAWS}", plan.rule.draws)));
+    }
+    if plan.arms.len() > MOST_ARMS {
+        return Err(content(1, format!("{} arms are more than {MOST_ARMS}", plan.arms.len())));
+    }
+    let looks = &plan.rule.looks;
+    let fit =
+        looks.is_sorted_by(|one, next| one < next) && looks.last().is_none_or(|last| *last <= MOST_PAIRS);
+    if !fit || looks.len() > MOST_LOOKS {
+        let what = format!("the looks are not at most {MOST_LOOKS} ascending numbers up to {MOST_PAIRS}");
+        return Err(content(1, what));
     }
     let path = dir.join("trials.jsonl");
     let text = bytes(&path)?;

@@ -103,7 +103,11 @@ pub(super) fn keep(label: &str, text: &str) -> Result<String, CommandError> {
         .mode(0o600)
         .open(&path)
         .with_context(|| format!("cannot write {shown}"))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(|| shown.clone())?;
+    if let Err(error) = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()) {
+        // Half a capture would hold the name. The first error is the one worth telling.
+        let _ = rustix::fs::unlink(&path);
+        return Err(anyhow::Error::new(error).context(shown).into());
+    }
     Ok(shown)
 }
 

@@ -241,3 +241,49 @@ fn unprivileged(dir: &Path) -> Command {
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+#[test]
+fn what_cannot_be_sampled_is_told_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    for interval in ["5ms", "2s"] {
+        let output =
+            must(&dir.path().join("new"), &["now", "cmd:true", "--interval", interval, "--", "true"], 2);
+        assert!(said(&output).contains("10ms to 1s"), "{}", said(&output));
+    }
+}
+
+#[test]
+fn what_the_workload_wrote_does_not_steer_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = r"printf '\033]0;title\007\033[2Jno\n' >&2; exit 1";
+    let command = ["now", "cmd:false", "--", "sh", "-c", script];
+    let output = must(&dir.path().join("new"), &command, 2);
+    assert!(
+        !said(&output).contains('\u{1b}') && said(&output).contains("fails in every arm"),
+        "{}",
+        said(&output)
+    );
+}
+
+#[test]
+fn a_workload_that_asks_at_the_terminal_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    // A terminal of its own, in the background of which the workload would be stopped for ever.
+    let zenkai = text(Path::new(env!("CARGO_BIN_EXE_zenkai"))).to_owned();
+    let out = dir.path().join("new");
+    let line = format!(
+        "{zenkai} compare now cmd:false --pairs 6 --no-sample --out {} -- sh -c 'read word < /dev/tty'",
+        text(&out)
+    );
+    let Ok(child) = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+    else {
+        eprintln!("SKIPPED: there is no script(1)");
+        return;
+    };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+}

@@ -83,9 +83,16 @@ fn what_is_no_experiment_is_said_with_file_and_remedy() {
     fails("trials.jsonl");
     fs::write(&trials, &good).unwrap();
     let plan = dir.path().join("experiment.json");
-    let draws = fs::read_to_string(&plan).unwrap().replacen("\"draws\": ", "\"draws\": 99999999999999", 1);
-    fs::write(&plan, draws).unwrap();
+    let whole = fs::read_to_string(&plan).unwrap();
+    fs::write(&plan, whole.replacen("\"draws\": ", "\"draws\": 99999999999999", 1)).unwrap();
     fails("draws are more than");
+    for looks in ["8, 8,", "5000,", &"1, ".repeat(200)] {
+        fs::write(&plan, whole.replacen("\"looks\": [", &format!("\"looks\": [{looks}"), 1)).unwrap();
+        fails("the looks are not");
+    }
+    let arm = r#"{"name": "a", "spec": "now"},"#;
+    fs::write(&plan, whole.replacen("\"arms\": [", &format!("\"arms\": [{}", arm.repeat(2_000)), 1)).unwrap();
+    fails("arms are more than");
     fs::write(&plan, "[]").unwrap();
     fails("experiment.json, line 1");
 }

@@ -239,7 +239,7 @@ fn carry_on(
             if store.trials.is_empty() {
                 return Err(error);
             }
-            writeln!(err, "{} runs are kept in {}", store.trials.len(), dir.display())?;
+            teller.keep(&format!("{} runs are kept in {}", store.trials.len(), dir.display()));
             Err(error.hint(format!("zenkai compare --resume {}", dir.display())))
         }
     }

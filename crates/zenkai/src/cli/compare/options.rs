@@ -87,7 +87,7 @@ pub(in crate::cli) struct Measuring {
     #[arg(long, value_name = "LEAST..MOST", default_value = "2s..30s", value_parser = settle)]
     pub(in crate::cli) settle: Settle,
     /// From one sample of the machine to the next while the workload runs: 10ms to 1s
-    #[arg(long, default_value = "250ms", value_parser = time::duration)]
+    #[arg(long, default_value = "250ms", value_parser = interval)]
     interval: Duration,
     /// Do not sample the machine: no explanation, no graphs
     #[arg(long)]
@@ -131,6 +131,13 @@ fn settle(text: &str) -> Result<Settle, String> {
         return Err("the first must not be longer than the second".to_owned());
     }
     Ok(Settle { at_least_s, at_most_s })
+}
+
+/// Told at once: a run that cannot be sampled counts all the same, and would only lack its graphs.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = time::duration(text)?;
+    let fits = zenkai_measure::sampler::Options::INTERVALS.contains(&interval);
+    if fits { Ok(interval) } else { Err("a time from 10ms to 1s".to_owned()) }
 }
 
 impl Measuring {
