@@ -240,9 +240,14 @@ fn carry_on(
                 return Err(error);
             }
             teller.keep(&format!("{} runs are kept in {}", store.trials.len(), dir.display()));
-            Err(error.hint(format!("zenkai compare --resume {}", dir.display())))
+            Err(error.hint(resume(&dir)))
         }
     }
+}
+
+/// The command that goes on with the experiment in `dir`, as a shell reads it.
+fn resume(dir: &Path) -> String {
+    zenkai_report::shell(&["zenkai", "compare", "--resume", &dir.to_string_lossy()].map(str::to_owned))
 }
 
 fn told(finish: &Finish, dir: &Path, teller: &mut Teller) -> Exit {
@@ -250,7 +255,7 @@ fn told(finish: &Finish, dir: &Path, teller: &mut Teller) -> Exit {
         Finish::Done(_) => Exit::Fine,
         Finish::Interrupted => {
             teller.keep("interrupted; the machine is as it was");
-            teller.keep(&format!("to go on: zenkai compare --resume {}", dir.display()));
+            teller.keep(&format!("to go on: {}", resume(dir)));
             Exit::Interrupted
         }
     }
@@ -320,7 +325,7 @@ pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
         let shown = dir.display();
         return Err(if error.kind() == std::io::ErrorKind::AlreadyExists {
             CommandError::usage(anyhow!("{shown} has been used for an experiment already"))
-                .hint(format!("zenkai compare --resume {shown}, or another directory with --out"))
+                .hint(format!("{}, or another directory with --out", resume(dir)))
         } else {
             failed(error).into()
         });

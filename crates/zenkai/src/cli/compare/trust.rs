@@ -69,12 +69,11 @@ fn check(real: &Path, files: &[&str]) -> Result<(), CommandError> {
 
 fn refused(dir: &Path, files: &[&str], error: &std::io::Error) -> CommandError {
     let (shown, first) = (dir.display(), files.first().copied().unwrap_or_default());
-    CommandError::not_permitted(anyhow!("{error}; the commands stored in {shown} are not run as root")).hint(
-        format!(
-            "look at {shown}/{first}, then `cp -r --no-preserve=mode,ownership {shown} /root/` and go on \
-             with the copy"
-        ),
-    )
+    // Whoever made the directory chose its name, and somebody may paste this.
+    let copy = ["cp", "-r", "--no-preserve=mode,ownership", "--", &dir.to_string_lossy(), "/root/"];
+    let copy = zenkai_report::shell(&copy.map(str::to_owned));
+    CommandError::not_permitted(anyhow!("{error}; the commands stored in {shown} are not run as root"))
+        .hint(format!("look at {shown}/{first}, then `{copy}` and go on with the copy"))
 }
 
 #[cfg(test)]
