@@ -134,7 +134,7 @@ fn lay_down(
     let mut stage = LiveStage::new(Some(session), arms, choice, interrupt);
     let refused: Vec<Option<String>> =
         (1..stage.arms.len()).map(|nth| stage.settings(nth).err().map(|why| why.to_string())).collect();
-    stage.leave().map_err(CommandError::usage)?;
+    stage.leave().map_err(CommandError::not_restored)?;
     sides.leave_out(refused);
     if sides.toggles.is_empty() {
         return Err(sides.nothing());
@@ -164,7 +164,8 @@ fn one_run(stage: &mut LiveStage) -> Result<f64, CommandError> {
         ran = stage.run(&mut trial, false);
     }
     let left = stage.leave();
-    ran.and(left.map(|_| ())).map_err(CommandError::usage)?;
+    left.map_err(CommandError::not_restored)?;
+    ran.map_err(CommandError::usage)?;
     if trial.status == Status::Ok {
         return Ok(trial.elapsed_s);
     }
@@ -193,8 +194,7 @@ fn search(
     oracle.resumed = args.resume.is_some();
     let (outcome, stop) = bisect(&settings, &mut oracle);
     if let Some(why) = oracle.not_restored {
-        writeln!(err, "zenkai: {why}")?;
-        return Ok(Exit::NotRestored);
+        return Err(CommandError::not_restored(anyhow!("{why}")));
     }
     let done = text::Done { laid, dir, outcome: &outcome, stop: stop.as_ref() };
     if let Some(Stop::Failed(why)) = &stop {
