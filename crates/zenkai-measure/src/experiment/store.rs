@@ -2,12 +2,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use zenkai_host::read_plain_file;
 
 use super::plan::{PLAN_VERSION, Plan, Trial};
 use crate::statistics::sequential::MOST_PAIRS;
+
+/// Nobody else may write to them, whatever the umask says: a plan is made of commands.
+const MODE: u32 = 0o644;
 
 /// Largest file that is read: a thousand times what the longest experiment writes.
 const LARGEST: u64 = 256 * 1024 * 1024;
@@ -62,14 +66,14 @@ impl Store {
         let path = dir.join("experiment.json");
         let text = serde_json::to_vec_pretty(&plan).map_err(|error| io_error(&path, error.into()))?;
         let mut options = OpenOptions::new();
-        let written = options.write(true).create_new(true).open(&path).and_then(|mut file| {
+        let written = options.write(true).create_new(true).mode(MODE).open(&path).and_then(|mut file| {
             file.write_all(&text)?;
             file.write_all(b"\n")?;
             file.sync_all()
         });
         written.map_err(|error| io_error(&path, error))?;
         let path = dir.join("trials.jsonl");
-        let file = OpenOptions::new().append(true).create_new(true).open(&path);
+        let file = OpenOptions::new().append(true).create_new(true).mode(MODE).open(&path);
         let file = file.map_err(|error| io_error(&path, error))?;
         // The names of new files are on disk only when the directory is (fsync(2)).
         let synced = OpenOptions::new().read(true).open(dir).and_then(|dir| dir.sync_all());

@@ -287,6 +287,24 @@ fn what_cannot_be_put_back_is_told_and_tried_again() {
 
 #[test]
 #[ignore = "changes this machine for a moment; `cargo xtask test` runs it"]
+fn root_goes_on_whatever_its_umask() {
+    if !inside("compare_live::root_goes_on_whatever_its_umask") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    for umask in ["000", "002", "077"] {
+        let dir = place.path().join(umask);
+        let line = "umask $0; exec \"$@\"";
+        let command = with_knob(&dir, &["true"]);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line, umask]).arg(command.get_program()).args(command.get_args());
+        good(&shell.output().unwrap());
+        good(&program(&["compare", "--resume", text(&dir)]).output().unwrap());
+    }
+}
+
+#[test]
+#[ignore = "changes this machine for a moment; `cargo xtask test` runs it"]
 fn what_a_killed_experiment_ran_ends_with_it() {
     if !inside("compare_live::what_a_killed_experiment_ran_ends_with_it") {
         return;

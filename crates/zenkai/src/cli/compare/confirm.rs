@@ -138,7 +138,7 @@ fn unknown(plan: &Plan, name: &str) -> CommandError {
 fn free(dir: &Path) -> Result<(u32, PathBuf), CommandError> {
     for nth in 1..1000 {
         let path = dir.join(format!("confirm-{nth}"));
-        match std::fs::create_dir(&path) {
+        match super::trust::make_new(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(CommandError::usage(anyhow!("{}: {error}", path.display()))),
             Ok(()) => return Ok((nth, path)),

@@ -321,7 +321,7 @@ pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
     trust::make(dir)?;
     // Both must be ours: a link that waits here could lead root anywhere.
-    if let Err(error) = std::fs::create_dir(dir.join("samples")) {
+    if let Err(error) = trust::make_new(&dir.join("samples")) {
         let shown = dir.display();
         return Err(if error.kind() == std::io::ErrorKind::AlreadyExists {
             CommandError::usage(anyhow!("{shown} has been used for an experiment already"))

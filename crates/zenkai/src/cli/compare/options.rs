@@ -193,7 +193,7 @@ pub(in crate::cli) fn directory(
     let free = (1..1000).find_map(|nth| {
         let more = if nth == 1 { String::new() } else { format!("-{nth}") };
         let name = format!("zenkai-{command}-{date}{more}");
-        match std::fs::create_dir(&name) {
+        match super::trust::make_new(Path::new(&name)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => None,
             other => Some(other.map(|()| PathBuf::from(name))),
         }

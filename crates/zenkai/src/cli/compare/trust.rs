@@ -37,12 +37,24 @@ pub(in crate::cli) fn dir_with(dir: &Path, files: &[&str]) -> Result<PathBuf, Co
     Ok(real)
 }
 
+/// How the directories of an experiment are made: whatever the umask lets the group do, root would refuse to go on with
+/// what others can write to.
+fn ours() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.mode(0o755);
+    builder
+}
+
+/// Makes a directory that is not there yet.
+pub(super) fn make_new(dir: &Path) -> std::io::Result<()> {
+    ours().create(dir)
+}
+
 /// Makes the directory that an experiment is kept in. Root keeps none in a directory of somebody else's, who could put a
 /// link in the place of what is in it, and so decide where root writes.
 pub(in crate::cli) fn make(dir: &Path) -> Result<(), CommandError> {
     let failed = |error: std::io::Error| anyhow::Error::new(error).context(dir.display().to_string());
-    // Whatever the umask lets the group do, root would refuse to go on with it.
-    DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(failed)?;
+    ours().recursive(true).create(dir).map_err(failed)?;
     let shape = dir.metadata().map_err(failed)?;
     if is_root() && (shape.uid() != 0 || shape.mode() & 0o022 != 0) {
         return Err(CommandError::not_permitted(anyhow!(
@@ -87,6 +99,9 @@ mod tests {
     #[test]
     fn root_keeps_nothing_in_a_directory_of_others() {
         let top = tempfile::tempdir().unwrap();
+        // The umask belongs to the whole process: here it is not touched, but a mode is a mode.
+        make_new(&top.path().join("new")).unwrap();
+        assert_eq!(fs::metadata(top.path().join("new")).unwrap().permissions().mode() & 0o022, 0);
         let dir = top.path().join("a/b");
         make(&dir).unwrap();
         assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o022, 0);
