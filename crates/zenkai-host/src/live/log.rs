@@ -3,7 +3,7 @@
 use std::{io, mem::MaybeUninit};
 
 use rustix::{
-    fs::{FileType, Mode, OFlags, Stat},
+    fs::{AtFlags, FileType, Mode, OFlags, Stat},
     io::Errno,
 };
 
@@ -46,11 +46,14 @@ pub fn append_log(path: &str, text: &str, limit: u64, kept: u32) -> io::Result<(
     let (mut file, size) = append()?;
     let length = u64::try_from(text.len()).unwrap_or(u64::MAX);
     if limit > 0 && kept > 0 && size > 0 && size.saturating_add(length) > limit {
-        for nth in (1..kept).rev() {
-            match rustix::fs::renameat(&dir, format!("{name}.{nth}"), &dir, format!("{name}.{}", nth + 1)) {
-                Err(Errno::NOENT) => {}
-                result => result?,
-            }
+        // Up to the first gap: the number to keep may be a large one.
+        let is_there = |nth: &u32| {
+            rustix::fs::statat(&dir, format!("{name}.{nth}"), AtFlags::SYMLINK_NOFOLLOW).err()
+                != Some(Errno::NOENT)
+        };
+        let free = (1..kept).find(|nth| !is_there(nth)).unwrap_or(kept);
+        for nth in (1..free).rev() {
+            rustix::fs::renameat(&dir, format!("{name}.{nth}"), &dir, format!("{name}.{}", nth + 1))?;
         }
         rustix::fs::renameat(&dir, name, &dir, format!("{name}.1"))?;
         file = append()?.0;
@@ -102,6 +105,9 @@ mod tests {
         assert_eq!(read("x.log.2").unwrap(), "one\ntwo\n");
         append_log(&path, "five\n", 9, 2).unwrap();
         assert_eq!((read("x.log.2").unwrap().as_str(), read("x.log.3").is_err()), ("three\n", true));
+        // However many are to be kept, only those that are there are moved.
+        append_log(&path, "sixth\n", 9, u32::MAX).unwrap();
+        assert_eq!(read("x.log.3").unwrap(), "three\n");
         assert!(append_log(&format!("{root}/no/log/x.log"), "x", 9, 2).is_err());
     }
 

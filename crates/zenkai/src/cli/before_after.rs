@@ -142,7 +142,7 @@ fn refused(error: JoinError) -> CommandError {
 fn recordings(sides: &[Side; 2], joined: &Joined) -> (Vec<TimeSeries>, BTreeMap<String, About>, Vec<String>) {
     let (mut series, mut about, mut notes) = (Vec::new(), BTreeMap::new(), Vec::new());
     for (arm, side) in sides.iter().enumerate() {
-        let found = Recordings::of_arm(&side.dir, &joined.plan, &joined.trials, Some(arm));
+        let found = Recordings::of_arm(&side.dir, &joined.plan, &joined.trials, arm);
         series.extend(found.series);
         about.extend(found.about);
         let name = &joined.plan.arms[arm].name;

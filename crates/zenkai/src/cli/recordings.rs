@@ -14,6 +14,10 @@ use super::experiment::read_small;
 /// Reasons why a quantity has no value that are told; the rest is counted.
 const REASONS: usize = 4;
 
+/// Memory that all series may take together: a directory that somebody sent may name one large recording for a million
+/// trials.
+const MOST_BYTES: usize = 1 << 30;
+
 /// What the recordings of all trials tell.
 #[derive(Default)]
 pub(super) struct Recordings {
@@ -23,16 +27,22 @@ pub(super) struct Recordings {
     pub(super) notes: Vec<String>,
     /// Texts that all trials share.
     texts: BTreeSet<Arc<str>>,
+    /// What `series` takes.
+    bytes: usize,
 }
 
 impl Recordings {
     /// Reads the recordings that `trials` name below `dir`.
     pub(super) fn read(dir: &Path, plan: &Plan, trials: &[Trial]) -> Self {
-        Self::of_arm(dir, plan, trials, None)
+        Self::read_within(dir, plan, trials, None, MOST_BYTES)
     }
 
     /// The same for the trials of one arm only. The bins are as wide as all trials need.
-    pub(super) fn of_arm(dir: &Path, plan: &Plan, trials: &[Trial], arm: Option<usize>) -> Self {
+    pub(super) fn of_arm(dir: &Path, plan: &Plan, trials: &[Trial], arm: usize) -> Self {
+        Self::read_within(dir, plan, trials, Some(arm), MOST_BYTES)
+    }
+
+    fn read_within(dir: &Path, plan: &Plan, trials: &[Trial], arm: Option<usize>, most_bytes: usize) -> Self {
         let mut found = Self::default();
         let longest =
             trials.iter().map(|trial| trial.elapsed_s).filter(|s| s.is_finite()).fold(0.0, f64::max);
@@ -41,6 +51,11 @@ impl Recordings {
         let asked = |trial: &Trial| arm.is_none_or(|arm| trial.arm == arm);
         for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| asked(trial)) {
             let Some(name) = &trial.samples else { continue };
+            if found.bytes > most_bytes {
+                let from = index + 1;
+                found.notes.push(format!("there is too much to show: no time series from trial {from} on"));
+                break;
+            }
             match recording(dir, name) {
                 Ok(recording) => {
                     missing.extend(found.add(&recording, index, width_s));
@@ -70,6 +85,7 @@ impl Recordings {
                 bins,
                 width_s,
             };
+            self.bytes += size_of::<TimeSeries>() + size_of_val(series.bins.as_slice());
             self.series.push(series);
             let about = About { unit: channel.unit, words: channel.words, group: channel.group };
             self.about.insert(channel.name, about);
@@ -118,4 +134,34 @@ fn recording(dir: &Path, name: &str) -> Result<Recording, String> {
     }
     let bytes = read_small(&dir.join(name)).map_err(|error| error.to_string())?;
     Recording::from_bytes(&bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use zenkai_measure::experiment::{Arm, Metric, Status};
+    use zenkai_measure::sampler::{Options, Sampler};
+    use zenkai_measure::statistics::verdict::Better;
+
+    use super::*;
+
+    #[test]
+    fn one_recording_for_many_trials_does_not_fill_the_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let sampler = Sampler::start(&Options::default()).unwrap();
+        sampler.stop().write(&dir.path().join("a.zks")).unwrap();
+        let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
+        let arms = vec![Arm::new("a", "a"), Arm::new("b", "b")];
+        let plan = Plan::new(arms, vec!["true".into()], metric, Better::Lower, 1, 6);
+        let trial = Trial { samples: Some("a.zks".into()), ..Trial::new(0, 0, 0, 0, Status::Ok, Some(1.0)) };
+        let trials = vec![trial; 5];
+        let all = Recordings::read(dir.path(), &plan, &trials);
+        assert_eq!(all.series.iter().map(|series| series.trial).max(), Some(4), "{:?}", all.notes);
+        let few = Recordings::read_within(dir.path(), &plan, &trials, None, all.bytes / 5 + 1);
+        assert_eq!(few.series.iter().map(|series| series.trial).max(), Some(1));
+        assert!(
+            few.notes.iter().any(|note| note.contains("no time series from trial 3 on")),
+            "{:?}",
+            few.notes
+        );
+    }
 }
