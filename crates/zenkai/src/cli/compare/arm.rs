@@ -215,6 +215,11 @@ impl ArmSpec {
         })
     }
 
+    /// Whether nobody undoes what entering it does.
+    pub(super) fn stays(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Hook { leave: None, .. }))
+    }
+
     /// Whether it stands in for the active profile.
     pub(super) fn is_profile(&self) -> bool {
         let is_profile =
@@ -303,6 +308,7 @@ mod tests {
             (found[2].parts.as_slice(), found[2].text().as_str()),
             (&[hook][..], "enter=a + b leave=c")
         );
+        assert!(!found[2].stays() && parse(&["enter=a"]).unwrap()[0].stays());
         let acts = found[2].wishes().unwrap();
         assert!(matches!(&acts[0].want, Want::Run { undo: Some(_), .. }));
         // The stored words make the same arms again.

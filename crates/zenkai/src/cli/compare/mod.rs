@@ -40,6 +40,14 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         None => Asked::fresh(args)?,
     };
     let arms = asked.arms()?;
+    // Before it is done for the first time, which is when the plan is made.
+    for arm in arms.iter().filter(|arm| arm.spec.stays()) {
+        writeln!(
+            err,
+            "Warning: {} has no leave=, so what it does stays; leave=true says that there is nothing to undo",
+            visible(&arm.spec.text())
+        )?;
+    }
     if !arms.iter().any(|arm| arm.spec.changes_machine()) {
         return all(args, asked, arms, None, &interrupt, out, err);
     }

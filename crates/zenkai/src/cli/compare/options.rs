@@ -28,7 +28,7 @@ use crate::cli::{CommandError, time};
 /// Whatever happens, the machine ends as it began.
 ///
 /// Exit code: 0 the experiment came to its end (the verdict is in the output), 2 it could not be done, 5 something
-/// could not be put back, 130 interrupted.
+/// could not be put back, 77 an arm changes the machine and this is not root, 130 interrupted.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// What is compared
@@ -300,5 +300,25 @@ fn setting(setting: &Setting) -> String {
     match (&setting.from, &setting.to) {
         (None, None) => setting.what.clone(),
         (from, to) => format!("{} {} → {}", setting.what, text(from), text(to)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_that_follow_have_orders_of_their_own() {
+        use clap::Parser as _;
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            measuring: Measuring,
+        }
+        let Line { measuring } = Line::parse_from(["x", "--seed", "7"]);
+        assert_eq!(measuring.seed(), 7);
+        let seeds = [1, 2, 3].map(|nth| measuring.seed_of(nth));
+        assert!(seeds.iter().all(|seed| *seed != 7 && *seed < 1 << 53) && seeds[0] != seeds[1], "{seeds:?}");
+        assert_eq!(seeds, [1, 2, 3].map(|nth| measuring.seed_of(nth)), "and the same when it is repeated");
     }
 }
