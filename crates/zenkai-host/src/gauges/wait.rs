@@ -40,6 +40,19 @@ impl Interrupt {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
+    /// Lets Ctrl-Z stop us as usual: for a command that shares our terminal, which it stops too. To be called before
+    /// threads are started.
+    pub fn may_be_stopped(&self) -> io::Result<()> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset fills in the set that it is given.
+        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+        // SAFETY: sigemptyset has just filled it in.
+        let mut set = unsafe { set.assume_init() };
+        // SAFETY: a set that was filled in and a signal that exists.
+        unsafe { libc::sigaddset(&raw mut set, libc::SIGTSTP) };
+        mask(libc::SIG_UNBLOCK, &set)
+    }
+
     /// Readable as soon as a signal has come.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -169,20 +182,34 @@ mod tests {
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(libc::SIGTERM));
     }
 
-    #[test]
-    fn nobody_stops_us_in_mid_work() {
+    /// Which of these signals are blocked where `watch` was called.
+    fn blocked<const N: usize>(watch: fn() -> io::Result<Interrupt>, signals: [i32; N]) -> [bool; N] {
         // In a thread of its own: only it has these signals blocked.
-        let status = std::thread::spawn(|| {
-            let _interrupt = Interrupt::watch().unwrap();
+        let status = std::thread::spawn(move || {
+            let _interrupt = watch().unwrap();
             #[expect(clippy::disallowed_methods, reason = "a test looks at its own thread")]
             std::fs::read_to_string("/proc/thread-self/status").unwrap()
         });
         let status = status.join().unwrap();
         let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
         let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGTSTP] {
-            assert_ne!(blocked & 1 << (signal - 1), 0, "{signal}");
-        }
+        signals.map(|signal| blocked & 1 << (signal - 1) != 0)
+    }
+
+    #[test]
+    fn nobody_stops_us_in_mid_work() {
+        let signals = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGTSTP];
+        assert_eq!(blocked(Interrupt::watch, signals), [true; 4]);
+    }
+
+    #[test]
+    fn who_shares_the_terminal_can_be_stopped() {
+        let watch = || {
+            let interrupt = Interrupt::watch()?;
+            interrupt.may_be_stopped()?;
+            Ok(interrupt)
+        };
+        assert_eq!(blocked(watch, [libc::SIGINT, libc::SIGTSTP]), [true, false]);
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         return args.several.carry_out(runs, &args.command, args.interval, args.json, out, err);
     }
     let interrupt = Interrupt::watch()?;
+    // Ctrl-Z stops the command; if we went on the shell would not come back.
+    interrupt.may_be_stopped()?;
     let about = Recording::about_record(&about::about(&args.command));
     let mut file = args.output.as_deref().map(|path| create(path, &about)).transpose()?;
     let job = command::job(&args.command);

@@ -28,7 +28,7 @@ pub(super) fn browser() -> Option<&'static str> {
 }
 
 /// Runs the browser on `page` and gives its standard output.
-fn run(browser: &str, profile: &Path, arguments: &[&str], page: &Path) -> String {
+pub(super) fn run(browser: &str, profile: &Path, arguments: &[&str], page: &Path) -> String {
     let output = Command::new(browser)
         .args([
             "--headless",

@@ -2,7 +2,7 @@
 
 use zenkai_measure::sampler::{Bin, Curve, Digest};
 
-use super::super::words::{clock, digits, quantity};
+use super::super::words::{clock, digits, digits_short, quantity};
 use super::axis::Scale;
 use super::page::{Page, colour, legend};
 use super::sections::table;
@@ -102,7 +102,7 @@ pub fn recorded_html(name: &str, digest: &Digest) -> String {
                 }
             });
             if !at_zero.is_empty() {
-                let note = format!("At zero all the time: {}.", at_zero.join(", "));
+                let note = format!("Nothing happened, so not drawn: {}.", at_zero.join(", "));
                 page.leaf("p", &[("class", "quiet")], &note);
             }
         });
@@ -113,19 +113,26 @@ pub fn recorded_html(name: &str, digest: &Digest) -> String {
     })
 }
 
+/// Letters of a command that a heading has room for.
+const LONG: usize = 72;
+
 fn title(digest: &Digest) -> String {
-    let about = |wanted: &str| digest.about.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
-    let what = about("command").map_or_else(|| "What the machine did".to_owned(), Clone::clone);
-    format!("{what}: {}", clock(digest.duration_s))
+    let command = digest.about.iter().find(|(name, _)| name == "command");
+    let what = command.map_or("What the machine did", |(_, command)| command);
+    if what.chars().count() <= LONG {
+        return what.to_owned();
+    }
+    what.chars().take(LONG - 1).chain(['…']).collect()
 }
 
 fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
     page.leaf("h2", &[], title);
     let own = 100.0 * digest.own_cpu_s / digest.duration_s.max(1e-9);
     let begun = crate::utc(digest.started_ns / 1_000_000_000);
-    let every = quantity(digest.interval_s, "s");
+    let every = short(digest.interval_s);
     let facts = format!(
-        "{name} · begun {begun} · {} samples, one every {every} · the recorder itself used {own:.2} % of one CPU",
+        "{} from {begun} · {} samples, one every {every} · the recorder itself used {own:.2} % of one CPU · {name}",
+        clock(digest.duration_s),
         digest.samples
     );
     page.leaf("p", &[("class", "quiet")], &facts);
@@ -137,7 +144,7 @@ fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
         format!(
             "A line shows the mean of {} each: {each:.0} samples where there is one every {every}. Behind a single line is \
              the range from the least to the greatest sample. The file has all of them.",
-            quantity(digest.width_s, "s")
+            short(digest.width_s)
         )
     } else {
         "Lines go through every sample.".to_owned()
@@ -150,6 +157,15 @@ fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
             page.leaf("summary", &[], "Command and machine");
             table(page, &[("", false), ("", false)], &rows);
         });
+    }
+}
+
+/// A length of time that was asked for: a round number.
+fn short(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{} ms", digits_short(1000.0 * seconds))
+    } else {
+        format!("{} s", digits_short(seconds))
     }
 }
 
@@ -475,3 +491,6 @@ fn numbers(page: &mut Page, digest: &Digest) {
         table(page, &head, &rows);
     });
 }
+
+#[cfg(test)]
+mod tests;
