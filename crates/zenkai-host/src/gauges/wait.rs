@@ -43,14 +43,7 @@ impl Interrupt {
     /// Lets Ctrl-Z stop us as usual: for a command that shares our terminal, which it stops too. To be called before
     /// threads are started.
     pub fn may_be_stopped(&self) -> io::Result<()> {
-        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset fills in the set that it is given.
-        unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-        // SAFETY: sigemptyset has just filled it in.
-        let mut set = unsafe { set.assume_init() };
-        // SAFETY: a set that was filled in and a signal that exists.
-        unsafe { libc::sigaddset(&raw mut set, libc::SIGTSTP) };
-        mask(libc::SIG_UNBLOCK, &set)
+        mask(libc::SIG_UNBLOCK, &signals([libc::SIGTSTP]))
     }
 
     /// Readable as soon as a signal has come.

@@ -150,24 +150,29 @@ impl Recording {
 
     /// A recording from the bytes of a file; of one that was cut off or is damaged, what stands before that place.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ReadError> {
+        Self::from_vec(bytes.to_vec())
+    }
+
+    /// As [`Recording::from_bytes`], without a copy.
+    pub fn from_vec(mut bytes: Vec<u8>) -> Result<Self, ReadError> {
         let rest = bytes.strip_prefix(MARK).ok_or(ReadError::Foreign)?;
-        let (version, body) = rest.split_first_chunk().ok_or(ReadError::Foreign)?;
+        let (version, mut rest) = rest.split_first_chunk().ok_or(ReadError::Foreign)?;
         let version = u16::from_le_bytes(*version);
         if version != VERSION {
             return Err(ReadError::Version(version));
         }
         let mut replay = Replay::default();
-        let mut rest = body;
         let whole = replay.follow(&mut rest, &SOURCES, &mut Sound).is_some();
         if replay.samples == 0 {
             return Err(ReadError::Damaged("there is no whole sample in it".to_owned()));
         }
-        let read = body.len() - rest.len();
+        let read = bytes.len() - rest.len();
         let cut = (!rest.is_empty() || !whole).then(|| {
-            let lost = bytes.len() - rest.len();
-            format!("the file is cut off or damaged after byte {lost}, {:.1} s in", seconds(replay.at_ns))
+            format!("the file is cut off or damaged after byte {read}, {:.1} s in", seconds(replay.at_ns))
         });
-        Ok(Self { body: body.get(..read).unwrap_or_default().to_vec(), cut })
+        bytes.truncate(read);
+        bytes.drain(..Self::mark().len());
+        Ok(Self { body: bytes, cut })
     }
 
     /// Writes the recording to a file that must not exist yet.
@@ -179,7 +184,7 @@ impl Recording {
 
     /// Reads a recording; of a file that was cut off, what stands before the cut.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
-        Self::from_bytes(&read_plain_file(path, LARGEST)?)
+        Self::from_vec(read_plain_file(path, LARGEST)?)
     }
 
     pub(super) fn look(&self, listener: &mut dyn Listener) -> Replay {
