@@ -28,8 +28,8 @@ fetch() {
 BASE="virtio_pci virtio_blk virtio_net crc32c_generic ext4 overlay msr cpuid acpi-cpufreq cpufreq_ondemand cpufreq_conservative
   cpufreq_powersave cpufreq_userspace bfq kyber-iosched null_blk intel_rapl_msr intel-uncore-frequency coretemp"
 FULL="autofs4 virtio_scsi virtio_console nvme sd_mod scsi_debug brd raid0 raid1 raid10 raid456 dm_mod dm_mirror dm_snapshot
-  mq-deadline e1000e igb vmxnet3 veth dummy bonding ipmi_si ipmi_devintf acpi_ipmi pcc-cpufreq tcp_bbr sch_fq zram xfs loop
-  squashfs bridge 8021q nf_conntrack nf_tables fuse i6300esb xen-acpi-processor xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs"
+  mq-deadline e1000e igb vmxnet3 veth dummy bonding ipmi_si ipmi_devintf acpi_ipmi acpi_power_meter pcc-cpufreq tcp_bbr sch_fq zram xfs
+  loop squashfs bridge 8021q nf_conntrack nf_tables fuse i6300esb xen-acpi-processor xen-evtchn xen-gntdev xen-gntalloc xen-privcmd xenfs"
 PACKAGES=systemd,systemd-sysv,dbus,udev,tuned,kmod,ethtool,mdadm,lvm2,ipmitool,pciutils,util-linux,util-linux-extra,procps
 PACKAGES=$PACKAGES,iproute2,python3-minimal,irqbalance,numactl,nvme-cli,linux-cpupower,hdparm,fdisk,xfsprogs,auditd
 PACKAGES=$PACKAGES,xen-utils-4.17,xen-utils-common,xenstore-utils

@@ -41,6 +41,9 @@ pub struct Pstates {
     pub domain: Domain,
     /// Whether there is a `_CPC` object (AMD's CPPC) too.
     pub cppc: bool,
+    /// Whether the table has a power meter too, which shows the watts in the ports 0x8b (low byte) and 0x8f (high byte):
+    /// a guest sets them through `/dev/port`.
+    pub power_meter: bool,
 }
 
 /// A machine: everything that makes one guest different from another.

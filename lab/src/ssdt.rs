@@ -1,4 +1,4 @@
-//! An ACPI table that gives QEMU's processor objects P-states and C-states.
+//! An ACPI table that gives QEMU's processor objects P-states and C-states, and the machine a power meter.
 //!
 //! Every CPU's performance control and status register is one readable and writable byte-wide port that QEMU's i8257
 //! DMA controller provides and nothing else uses (the DMA page registers): each CPU has a frequency of its own, and
@@ -60,8 +60,31 @@ fn source(cpus: usize, pstates: Pstates) -> String {
             .collect();
         let _ = writeln!(asl, "Name (_CST, Package () {{ {}, {} }})\n}}", rows.len(), rows.join(", "));
     }
+    if pstates.power_meter {
+        asl.push_str(&power_meter());
+    }
     asl.push_str("}\n");
     asl
+}
+
+/// A power meter (ACPI 6.5, 10.4) that can measure and no more: milliwatts of the whole machine, anew each second. The two
+/// ports are those of the last two CPUs that P-states have room for.
+fn power_meter() -> String {
+    let field = |name: &str, port: u16| {
+        format!(
+            "OperationRegion (R{name}, SystemIO, 0x{port:x}, 1)\n\
+             Field (R{name}, ByteAcc, NoLock, Preserve) {{ V{name}, 8 }}\n"
+        )
+    };
+    let [.., low, high] = PORTS;
+    let (low, high) = (field("LOW", low), field("HIG", high));
+    format!(
+        "Scope (\\_SB) {{ Device (PMTR) {{\nName (_HID, \"ACPI000D\")\nName (_UID, 0)\n{low}{high}\
+         Name (_PMC, Package () {{ 1, 0, 0, 95000, 1000, 1000, 1000, 0, 0, 0, 0, \"lab\", \"1\", \"zenkai\" }})\n\
+         Method (_PMM, 0, Serialized) {{ Return ((VLOW + VHIG * 256) * 1000) }}\n\
+         Method (_GAI) {{ Return (1000) }}\n\
+         Name (_PMD, Package () {{}})\n}} }}\n"
+    )
 }
 
 /// AMD's CPPC object; amd-pstate needs it together with MSRs 0xC00102B0 and following.
@@ -109,17 +132,19 @@ mod tests {
 
     #[test]
     fn each_cpu_has_a_port_of_its_own_and_its_domain() {
-        let asl = source(4, Pstates { domain: Domain::Pairs, cppc: false });
+        let asl = source(4, Pstates { domain: Domain::Pairs, cppc: false, power_meter: false });
         assert_eq!(asl.matches("_PSS").count(), 4);
         assert_eq!(asl.matches("0x482").count(), 2, "control and status of CPU 1");
         assert!(asl.contains("Package () { 5, 0, 1, 0xFD, 2 }"));
         assert!(!asl.contains("_CPC"));
-        assert!(source(1, Pstates { domain: Domain::All, cppc: true }).contains("0xc00102b3"));
+        assert!(
+            source(1, Pstates { domain: Domain::All, cppc: true, power_meter: true }).contains("0xc00102b3")
+        );
     }
 
     #[test]
     fn braces_match() {
-        let asl = source(16, Pstates { domain: Domain::All, cppc: true });
+        let asl = source(16, Pstates { domain: Domain::All, cppc: true, power_meter: true });
         assert_eq!(asl.matches('{').count(), asl.matches('}').count());
     }
 }

@@ -55,13 +55,15 @@ fn meters(reader: &Reader<'_>) -> Observed<Vec<PowerMeter>> {
     reader.numbered(dir, "hwmon").map(|numbers| {
         let names = numbers.into_iter().map(|number| format!("hwmon{number}"));
         let is_meter = |name: &String| {
-            reader.text(&join(dir, format_args!("{name}/name"))).text() == Some("power_meter")
+            let of = |file: &str| reader.text(&join(dir, format_args!("{name}/{file}")));
+            of("name").or_else(|| of("device/name")).text() == Some("power_meter")
         };
         names.filter(is_meter).map(|name| meter(reader, dir, name)).collect()
     })
 }
 
-/// The attributes belong to the hwmon device; before kernel 4.18 they were one level up, on its parent.
+/// The attributes belong to the hwmon device; of drivers that register in the old way, as this one before Linux 6.15,
+/// they and the name are on its parent.
 fn meter(reader: &Reader<'_>, dir: &str, name: String) -> PowerMeter {
     let microwatts = |file: &str| {
         reader
@@ -86,7 +88,7 @@ mod tests {
     fn a_meter_among_sensors() {
         let host = FakeHost::new(&[
             ("/sys/class/hwmon/hwmon0/name", "coretemp\n"),
-            ("/sys/class/hwmon/hwmon1/name", "power_meter\n"),
+            ("/sys/class/hwmon/hwmon1/device/name", "power_meter\n"),
             ("/sys/class/hwmon/hwmon1/device/power1_cap", "300000000\n"),
             ("/sys/firmware/acpi/platform_profile_choices", "low-power balanced performance\n"),
         ]);

@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -22,16 +22,14 @@ use crate::sampler::{
     template::{Digits, Lines},
 };
 
+use super::slowly::{APART, Slowly};
+
 pub(in crate::sampler) static SOURCE: Source =
     Source { name: "ipmi", cadence: Cadence::Second, digits: Digits::Decimal, open, channels };
 
-/// From one question to the next.
-const PERIOD: Duration = Duration::from_secs(1);
 /// An answer that takes longer is not waited for. The driver's thread has the lowest priority: on a busy machine it
 /// may come late.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Answers farther apart than this have a gap between them.
-const APART: Duration = Duration::from_secs(5);
 
 fn open(_: &Options) -> Result<Vec<Part>, String> {
     let controller = Controller::open().map_err(|error| match error.kind() {
@@ -55,67 +53,35 @@ fn channels(lines: &Lines, channels: &mut Channels) {
 }
 
 /// Asks until it is dropped.
-struct Meter(Arc<Shared>);
-
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-    stop: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock leaves it half done.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+struct Meter {
+    state: Arc<Mutex<State>>,
+    _asking: Slowly,
 }
 
 impl Meter {
     fn start(mut controller: Controller) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
-        let theirs = Arc::clone(&shared);
-        // It is not joined: a controller that does not answer must hold nobody up.
-        std::thread::Builder::new().name("zenkai-bmc".to_owned()).spawn(move || {
-            let mut due = Instant::now();
-            loop {
-                let answer = ask(&mut controller);
-                let now = Instant::now();
-                // One that measures nothing need not be asked again.
-                let last = matches!(answer, Err(Trouble { forever: true, .. }));
-                theirs.lock().take(now, answer);
-                due = (due + PERIOD).max(now);
-                if last || wait(&theirs, due) {
-                    return;
-                }
-            }
+        let state = Arc::new(Mutex::new(State::default()));
+        let theirs = Arc::clone(&state);
+        let asking = Slowly::start("zenkai-bmc", move || {
+            let answer = ask(&mut controller);
+            // One that measures nothing need not be asked again.
+            let again = !matches!(answer, Err(Trouble { forever: true, .. }));
+            lock(&theirs).take(Instant::now(), answer);
+            again
         })?;
-        Ok(Self(shared))
+        Ok(Self { state, _asking: asking })
     }
 
     fn read(&self, text: &mut Vec<u8>) -> io::Result<()> {
-        let (energy_uj, measured_us) = self.0.lock().show(Instant::now()).map_err(io::Error::other)?;
+        let (energy_uj, measured_us) = lock(&self.state).show(Instant::now()).map_err(io::Error::other)?;
         text.extend_from_slice(format!("energy_uj {energy_uj} measured_us {measured_us}").as_bytes());
         Ok(())
     }
 }
 
-impl Drop for Meter {
-    fn drop(&mut self) {
-        self.0.lock().stopped = true;
-        self.0.stop.notify_all();
-    }
-}
-
-/// Waits until then, or until the meter is dropped; says whether it is.
-fn wait(shared: &Shared, until: Instant) -> bool {
-    let mut state = shared.lock();
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if state.stopped || left.is_zero() {
-            return state.stopped;
-        }
-        state = shared.stop.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    // Nothing that holds the lock leaves it half done.
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why there is no reading.
@@ -154,7 +120,6 @@ fn reading(answer: &[u8]) -> Result<u16, Trouble> {
 /// What the answers made up to now.
 #[derive(Default)]
 struct State {
-    stopped: bool,
     energy_uj: u64,
     /// The time over which that energy was drawn.
     measured_us: u64,

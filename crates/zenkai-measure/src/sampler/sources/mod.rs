@@ -14,6 +14,7 @@ mod perf;
 mod powercap;
 mod pressure;
 mod schedstat;
+mod slowly;
 mod softirqs;
 mod softnet;
 mod tcp;
