@@ -131,6 +131,39 @@ fn a_controller_that_is_busy_for_long_leaves_a_gap() {
     assert!(energy.contains("bmc was not counted for"), "{energy}");
 }
 
+/// From 300 W to 500 W, by a driver that has its files at the device and reads the ACPI table's method once a second.
+#[test]
+fn a_power_meter_is_seen_and_recorded() {
+    let (Some(program), Some(guest)) = (program(), machine_or_skip("meter")) else { return };
+    let script = r#"byte() { printf "\\$(printf %o $2)" | dd of=/dev/port bs=1 seek=$(($1)) conv=notrunc 2> /dev/null; }
+        watts() { byte 0x8b $(($1 % 256)); byte 0x8f $(($1 / 256)); }
+        watts 300; sleep 2
+        zenkai facts power --json > out/facts.json
+        zenkai record --for 16s --json > out/r.json &
+        begun $! proc/stat; sleep 7
+        date +%s.%N; watts 500; date +%s.%N
+        wait"#;
+    let outcome = guest.run(job(script, &program)).unwrap();
+    let facts = made(&outcome, "facts.json");
+    assert_eq!(facts["meters"][0]["average_uw"], 300_000_000, "{facts}");
+    let recording = made(&outcome, "r.json");
+    let [earliest, latest] = numbers(&outcome.stdout)[..] else { panic!("{}", outcome.stdout) };
+    let name = "energy.hwmon0.power_meter.power1";
+    for (what, watts) in [("min", 300.0), ("max", 500.0)] {
+        assert!((of(&recording, name, what) - watts).abs() < 0.01, "{what}: {recording}");
+    }
+    let energy = &recording["energy"];
+    assert_eq!(energy["domain"], "hwmon0.power_meter.power1", "{energy}");
+    let joules = energy["joules"].as_f64().unwrap();
+    let (begun, duration) =
+        (recording["started_ns"].as_f64().unwrap() / 1e9, recording["duration_s"].as_f64().unwrap());
+    // The driver and our thread each keep a reading for a second, and a sample takes what there is.
+    let tolerance = 200.0 * (2.0 + 2.0 * duration / of(&recording, name, "intervals"));
+    let true_joules = |rise: f64| 300.0 * duration + 200.0 * (begun + duration - rise);
+    let (least, most) = (true_joules(latest) - tolerance, true_joules(earliest) + tolerance);
+    assert!(joules >= least && joules <= most, "{joules} J, not within {least} to {most}");
+}
+
 /// At the same watts the longer one of two commands uses more energy, in proportion.
 #[test]
 fn joules_of_two_commands_are_compared() {

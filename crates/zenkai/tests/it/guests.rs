@@ -32,7 +32,7 @@ fn checks(doctor: &Value) -> BTreeSet<String> {
 #[test]
 fn a_capture_of_a_guest_is_the_guest() {
     let Some(program) = program() else { return };
-    for name in ["plain", "hwp", "epyc", "numa", "storage", "nic", "bmc", "xen", "tuned"] {
+    for name in ["plain", "hwp", "epyc", "numa", "storage", "nic", "bmc", "meter", "xen", "tuned"] {
         let Some(machine) = machine_or_skip(name) else { continue };
         let script = "zenkai doctor --json; echo ----; zenkai capture -o c; zenkai doctor --json --capture c";
         let outcome = run(&machine, &program, script);
