@@ -135,6 +135,10 @@ fn a_search_goes_on_only_on_the_same_machine() {
     assert_eq!(alone.status.code(), Some(2), "{said}");
     assert!(said.contains("one experiment of a search") && said.contains("zenkai bisect --resume"), "{said}");
 
+    let whole = zenkai(&["compare", "--resume", dir]).output().unwrap();
+    assert_eq!(whole.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&whole.stderr).contains("is a search and no single experiment"));
+
     swappiness(here + 7);
     let refused = zenkai(&["bisect", "--resume", dir]).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();

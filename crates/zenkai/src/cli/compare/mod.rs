@@ -156,6 +156,11 @@ impl Asked {
     }
 
     fn resumed(dir: &Path) -> Result<Self, CommandError> {
+        if dir.join(super::bisect::FILE).symlink_metadata().is_ok() {
+            let shown = dir.display();
+            return Err(CommandError::usage(anyhow!("{shown} is a search and no single experiment"))
+                .hint(format!("zenkai bisect --resume {shown}")));
+        }
         let dir = trust::dir(dir)?;
         let store = Store::open(&dir)?;
         let plan = &store.plan;
