@@ -130,3 +130,36 @@ fn the_probe_runs_where_registers_are_not_ours_to_read() {
     let doctor = json(&outcome.stdout);
     assert_eq!(doctor["probe"]["cpus"].as_array().unwrap().len(), 2);
 }
+
+/// A capture reads every setting, changes none, and no kernel complains; what no check knows is seen by a comparison.
+#[test]
+fn a_capture_reads_all_settings_and_changes_none() {
+    let Some(program) = program() else { return };
+    for name in ["plain", "nic"] {
+        let Some(machine) = machine_or_skip(name) else { continue };
+        let script =
+            "shown() { grep -rs . /proc/sys | grep -v 'random/\\|-nr:\\|-state:\\|pty/nr:\\|ns_last_pid:'; }
+            shown > before; dmesg > log
+            zenkai capture -o old.capture
+            shown > after; dmesg > log.after
+            diff before after > out/changed; diff log log.after > out/logged
+            echo 77 > /proc/sys/net/unix/max_dgram_qlen
+            echo 1 > /proc/sys/kernel/panic_on_oops
+            grep -c '^read /proc/sys/' old.capture > out/count
+            zenkai settings --from old.capture
+            echo ----; zenkai diff old.capture now --json";
+        let outcome = run(&machine, &program, script);
+        let (settings, diff) = outcome.stdout.split_once("----\n").unwrap();
+        for file in ["changed", "logged"] {
+            assert_eq!(String::from_utf8_lossy(&outcome.files[file]), "", "{name}: {file}");
+        }
+        let count: usize = String::from_utf8_lossy(&outcome.files["count"]).trim().parse().unwrap();
+        assert!(count > 400, "{name}: {count} sysctls");
+        let diff = json(diff);
+        let told: BTreeSet<&str> =
+            diff["differences"].as_array().unwrap().iter().map(|one| one["what"].as_str().unwrap()).collect();
+        assert_eq!(told, BTreeSet::from(["kernel.panic_on_oops", "net.unix.max_dgram_qlen"]), "{name}");
+        assert!(settings.ends_with("[sysctl]\nnet.unix.max_dgram_qlen=10\n"), "{name}: {settings}");
+        assert!(outcome.stderr.contains("left out: kernel.panic_on_oops"), "{name}: {}", outcome.stderr);
+    }
+}
