@@ -5,6 +5,7 @@ use std::{
     fmt,
     io::{self, Write as _},
     path::Path,
+    sync::OnceLock,
 };
 
 use zenkai_host::read_plain_file;
@@ -33,6 +34,8 @@ pub struct Recording {
     body: Vec<u8>,
     /// Why the file ends before its time.
     cut: Option<String>,
+    /// What all of it comes to, once that was asked for: an experiment asks for energy and for means.
+    summed: OnceLock<Vec<Summary>>,
 }
 
 impl fmt::Debug for Recording {
@@ -62,7 +65,7 @@ pub enum ReadError {
 
 impl Recording {
     pub(super) fn of(body: Vec<u8>) -> Self {
-        Self { body, cut: None }
+        Self { body, cut: None, summed: OnceLock::new() }
     }
 
     /// From the first sample to the last, in seconds, without the time that the machine was suspended.
@@ -97,9 +100,12 @@ impl Recording {
 
     /// Each channel that has a value, in the order of the sources.
     pub fn summaries(&self) -> Vec<Summary> {
-        let mut totals = Totals::default();
-        self.look(&mut totals);
-        totals.channels.iter().filter_map(Total::summary).collect()
+        let sum = || {
+            let mut totals = Totals::default();
+            self.look(&mut totals);
+            totals.channels.iter().filter_map(Total::summary).collect()
+        };
+        self.summed.get_or_init(sum).clone()
     }
 
     /// What was measured.
@@ -172,7 +178,7 @@ impl Recording {
         });
         bytes.truncate(read);
         bytes.drain(..Self::mark().len());
-        Ok(Self { body: bytes, cut })
+        Ok(Self { body: bytes, cut, summed: OnceLock::new() })
     }
 
     /// Writes the recording to a file that must not exist yet.

@@ -56,7 +56,7 @@ pub(super) fn take_apart(text: &[u8], digits: Digits, template: &mut Vec<u8>, nu
     }
 }
 
-/// Does what [`take_apart`] does with a text that likely has this template, at a third of the cost: the template is compared
+/// Does what [`take_apart`] does with a text that likely has this template, at less cost: the template is compared
 /// and not made again. Says whether it has; where not, what `numbers` holds is of no use.
 ///
 /// Only where the template has a number is one looked for. What stands there as a word is no number: a word ends where a
@@ -64,7 +64,12 @@ pub(super) fn take_apart(text: &[u8], digits: Digits, template: &mut Vec<u8>, nu
 pub(super) fn follow(text: &[u8], digits: Digits, template: &[u8], numbers: &mut Vec<u64>) -> bool {
     numbers.clear();
     let (mut at, mut place) = (0, 0);
-    while let Some(&byte) = text.get(at) {
+    loop {
+        // Most of a text is words.
+        let words = text.get(at..).unwrap_or_default().iter().zip(template.get(place..).unwrap_or_default());
+        let same = words.take_while(|(byte, wanted)| byte == wanted && **byte > b' ').count();
+        (at, place) = (at + same, place + same);
+        let Some(&byte) = text.get(at) else { break };
         // Nothing in a template is 0.
         let wanted = template.get(place).copied().unwrap_or(0);
         let before = if place == 0 { b'\n' } else { template.get(place - 1).copied().unwrap_or(0) };
