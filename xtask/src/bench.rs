@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use zenkai_host::LiveHost;
 
 use crate::{
-    bench_capture::grown,
+    bench_capture::grown_in_order,
     bench_count::{MARK, by_subsystem, machine},
     bench_sampler::sampler,
     bench_tuned,
@@ -95,7 +95,7 @@ fn growth(binary: &Path, runs: usize) -> anyhow::Result<()> {
     println!("\nCaptures grown to N CPUs and N disks, `zenkai doctor --json --capture`, milliseconds:");
     let mut before: Option<(u32, f64, usize)> = None;
     for size in SIZES {
-        let capture = grown(&text, size);
+        let capture = grown_in_order(&text, size)?;
         let host = machine(&capture)?;
         let facts = zenkai_facts::observe(&host);
         let questions: usize = by_subsystem(&host).iter().map(|(_, asked)| asked).sum();
@@ -127,7 +127,7 @@ fn differences(binary: &Path, runs: usize) -> anyhow::Result<()> {
     let file = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
     println!("\nTwo captures with N CPUs and N disks each, `zenkai diff A B --json`, milliseconds:");
     for size in SIZES {
-        let capture = grown(&text, size);
+        let capture = grown_in_order(&text, size)?;
         let slower = capture
             .replace("/scaling_governor = schedutil", "/scaling_governor = powersave")
             .replace("/read_ahead_kb = 128", "/read_ahead_kb = 16");

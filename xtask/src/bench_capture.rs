@@ -10,9 +10,14 @@ struct Record<'t> {
     body: Vec<&'t str>,
 }
 
+/// As [`grown`], in the order in which zenkai writes captures.
+pub(crate) fn grown_in_order(text: &str, size: u32) -> anyhow::Result<String> {
+    Ok(zenkai_host::Capture::parse(&grown(text, size))?.to_text())
+}
+
 /// A capture of a machine with two CPUs and disks `vda` and `vdb`, grown to `size` CPUs and disks, each disk on a PCI
 /// function of its own.
-pub(crate) fn grown(text: &str, size: u32) -> String {
+fn grown(text: &str, size: u32) -> String {
     let mut out = String::with_capacity(text.len() * (2 + size as usize / 8));
     for record in records(text) {
         if is_of_cpu(record.head, 1) {
