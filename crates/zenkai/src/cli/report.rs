@@ -32,7 +32,8 @@ pub(super) struct Args {
     #[arg(required_unless_present = "before")]
     dir: Option<PathBuf>,
     /// Instead: two recordings of `zenkai record --runs` that were not interleaved, each a directory or a label. There is
-    /// no verdict on them, but what they show, what differs, and how to find out which difference it is
+    /// no verdict on them, but what they show, what differs, and how to find out which difference it is (JSON: schema
+    /// zenkai.before-after/1)
     #[arg(long, value_name = "A", requires = "after", conflicts_with = "dir")]
     before: Option<String>,
     /// The recording after

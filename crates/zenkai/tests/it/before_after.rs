@@ -177,7 +177,7 @@ fn a_recording_that_cannot_be_made_says_so() {
     fails(&["--runs", "4", "--label", "x", "--", "true"], "cannot be used with");
     fails(&["--runs", "4", "--live", "--", "true"], "cannot be used with");
     fails(&["--runs", "4", "--metric", "no-such", "--", "true"], "no-such");
-    fails(&["--runs", "4", "--", "false"], "exit code 1");
+    fails(&["--runs", "4", "--", "false"], "the command fails: exit code 1");
     fails(&["--runs", "4", "--", "true"], "has been used for an experiment already");
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use serde_json::json;
 use zenkai_host::{LiveHost, RecordingHost, gauges::Interrupt};
 use zenkai_measure::{
@@ -26,6 +26,9 @@ use crate::cli::{
 /// The capture of the machine in the directory of a recording.
 pub(in crate::cli) const CAPTURE: &str = "machine.capture";
 
+/// Over the options that go with `--runs`.
+const HEADING: &str = "Several measured runs, before a change and after it";
+
 /// The options of a recording of several runs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Several {
@@ -34,25 +37,26 @@ pub(super) struct Several {
     #[arg(
         long,
         value_name = "N",
+        help_heading = HEADING,
         requires = "command",
         conflicts_with_all = ["time", "output", "live", "cgroup", "pid", "cpu", "show", "all"],
         value_parser = clap::value_parser!(u16).range(4..=1_000)
     )]
     pub(super) runs: Option<u16>,
-    /// With --runs: keep it on this machine under a name
-    #[arg(long, value_name = "NAME", requires = "runs")]
+    /// Keep it on this machine under a name
+    #[arg(long, value_name = "NAME", help_heading = HEADING, requires = "runs")]
     label: Option<String>,
-    /// With --runs: keep it in this directory [default: zenkai-record-DATE in this directory]
-    #[arg(long, value_name = "DIR", requires = "runs", conflicts_with = "label")]
+    /// Keep it in this directory [default: zenkai-record-DATE in this directory]
+    #[arg(long, value_name = "DIR", help_heading = HEADING, requires = "runs", conflicts_with = "label")]
     out: Option<PathBuf>,
-    /// With --runs: the number that is measured, as in `zenkai compare` [default: the tool's own, else time]
-    #[arg(long, requires = "runs")]
+    /// The number that is measured, as in `zenkai compare` [default: the tool's own, else time]
+    #[arg(long, help_heading = HEADING, requires = "runs")]
     metric: Option<String>,
-    /// With --runs: which direction is better [default: what the metric says]
-    #[arg(long, value_enum, requires = "runs")]
+    /// Which direction is better [default: what the metric says]
+    #[arg(long, value_enum, help_heading = HEADING, requires = "runs")]
     better: Option<Direction>,
-    /// With --runs: a run that takes longer has failed: 30s, 5m
-    #[arg(long, value_name = "TIME", requires = "runs", value_parser = crate::cli::time::duration)]
+    /// A run that takes longer has failed: 30s, 5m
+    #[arg(long, value_name = "TIME", help_heading = HEADING, requires = "runs", value_parser = crate::cli::time::duration)]
     timeout: Option<Duration>,
 }
 
@@ -118,7 +122,10 @@ impl Several {
                 if count > 0 {
                     writeln!(err, "{count} runs are kept in {}", dir.display())?;
                 }
-                return Err(CommandError::usage(error));
+                return Err(match error {
+                    RunError::NothingWorks(why) => CommandError::usage(anyhow!("the command fails: {why}")),
+                    error => CommandError::usage(error),
+                });
             }
         };
         if count == 0 {
