@@ -169,6 +169,9 @@ fn every_option_that_is_not_the_default_is_repeated() {
     );
     plan.aa = true;
     assert!(super::words::repeat(&plan).starts_with("zenkai compare --aa profile:balanced --metric"));
+    // The time of a tool that has a number of its own.
+    (plan.metric.pattern, plan.workload) = (None, vec!["fio".into(), "job".into()]);
+    assert!(super::words::repeat(&plan).contains(" --metric time "), "{}", super::words::repeat(&plan));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::Value;
 use zenkai_measure::experiment::{Comparison, Plan, Trial};
 use zenkai_measure::sampler::Energy;
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
+use zenkai_measure::workload::prepare;
 
 use super::Experiment;
 
@@ -331,7 +332,8 @@ pub(super) fn metric_options(plan: &Plan) -> Vec<String> {
     let mut found = Vec::new();
     let mut option = |name: &str, value: &str| found.extend([name.to_owned(), value.to_owned()]);
     let metric = plan.metric.pattern.as_ref().unwrap_or(&plan.metric.name);
-    if metric != "time" {
+    // A tool's own number would be taken where none is named.
+    if metric != "time" || prepare(&plan.workload).primary() != "time" {
         option("--metric", metric);
     }
     // The direction of a number that was found in the output is for the user to say.
