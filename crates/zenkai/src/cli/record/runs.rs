@@ -20,7 +20,7 @@ use zenkai_report::Experiment;
 use crate::cli::{
     CommandError, Exit,
     compare::{self, ArmSpec, Direction, LiveArm, LiveStage, Teller},
-    labels, output,
+    labels, output, sysctls,
 };
 
 /// The capture of the machine in the directory of a recording.
@@ -154,6 +154,7 @@ impl Several {
 fn keep_capture(dir: &Path) -> Result<(), CommandError> {
     let host = RecordingHost::new(LiveHost);
     zenkai_facts::observe(&host);
+    sysctls::record(host.inner(), &host);
     let text = host.into_capture().anonymised().to_text();
     let path = dir.join(CAPTURE);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
