@@ -62,8 +62,10 @@ impl Recording {
         let whole = self.look(&mut Nobody);
         let interval_s = if whole.header.interval_s > 0.0 { whole.header.interval_s } else { 1.0 };
         let samples = seconds(whole.at_ns) / f64::from(bins.max(1)) / interval_s;
-        // A little late is no reason for bins twice as wide.
-        self.binned((samples - 0.01).ceil().max(1.0) * interval_s, bins)
+        // A little late is no reason for wider bins: there may be a few more of them.
+        let near = samples.round();
+        let each = if near * 1.02 >= samples { near } else { samples.ceil() };
+        self.binned(each.max(1.0) * interval_s, bins)
     }
 
     /// The recording in bins of `each_s` seconds; what comes after so many bins, and a few more, is in no curve.

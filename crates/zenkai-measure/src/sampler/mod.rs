@@ -5,7 +5,7 @@
 //! asked. What cannot be measured here is listed with its reason and never shown as zero.
 //!
 //! From the machine to a value: [`sources`] say what is read, [`taker`] reads it, [`template`] takes the text apart,
-//! [`codec`] writes the differences down, [`replay`] follows them, [`channel`] computes.
+//! [`codec`] writes the differences down, [`replay`] follows them, [`channel`] computes, [`digest`] sums up.
 
 mod channel;
 mod codec;

@@ -9,7 +9,7 @@ pub(super) mod show;
 
 use std::{
     fs::OpenOptions,
-    io::Write,
+    io::{ErrorKind, Write},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -18,7 +18,7 @@ use std::{
 use anyhow::anyhow;
 use clap::builder::ArgPredicate;
 use zenkai_host::{gauges::Interrupt, workload};
-use zenkai_measure::sampler::{Live, Options, Recording, Sampler};
+use zenkai_measure::sampler::{Live, Options, ReadError, Recording, Sampler};
 
 use super::{CommandError, Exit};
 use command::Command;
@@ -167,7 +167,15 @@ fn not_started(args: &Args, error: std::io::Error) -> CommandError {
 
 pub(super) fn read(path: &Path) -> Result<Recording, CommandError> {
     let shown = path.display();
-    Recording::read(path).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")))
+    Recording::read(path).map_err(|error| {
+        let told = anyhow!("{shown}: {error}");
+        match error {
+            ReadError::Io(error) if error.kind() == ErrorKind::PermissionDenied => {
+                CommandError::not_permitted(told)
+            }
+            _ => CommandError::usage(told),
+        }
+    })
 }
 
 /// A recording goes to its file as it comes, so that an end in mid-work leaves what there is.

@@ -130,10 +130,15 @@ fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
     let own = 100.0 * digest.own_cpu_s / digest.duration_s.max(1e-9);
     let begun = crate::utc(digest.started_ns / 1_000_000_000);
     let every = short(digest.interval_s);
+    let wanted = digest.duration_s / digest.interval_s.max(1e-9);
+    let samples = if super::super::real(digest.samples) < 0.98 * wanted {
+        format!("{} samples instead of {wanted:.0}", digest.samples)
+    } else {
+        format!("{} samples", digest.samples)
+    };
     let facts = format!(
-        "{} from {begun} · {} samples, one every {every} · the recorder itself used {own:.2} % of one CPU · {name}",
-        clock(digest.duration_s),
-        digest.samples
+        "{} from {begun} · {samples}, one every {every} · the recorder itself used {own:.2} % of one CPU · {name}",
+        clock(digest.duration_s)
     );
     page.leaf("p", &[("class", "quiet")], &facts);
     for (what, why) in digest.missing.iter().filter(|(what, _)| is_warning(what)) {
@@ -220,16 +225,27 @@ fn push<'a>(
         return;
     }
     let silent: Vec<String> = silent.into_iter().map(|(_, name)| name).collect();
-    let note = if silent.is_empty() {
-        String::new()
-    } else {
-        format!("at zero all the time: {}", silent.join(", "))
-    };
+    let mut note = Vec::new();
+    if let [(curve, name)] = moving.as_slice() {
+        note.push(name.clone());
+        note.extend(exceeding(curve).map(str::to_owned));
+    }
+    if !silent.is_empty() {
+        note.push(format!("at zero all the time: {}", silent.join(", ")));
+    }
+    let banded = matches!(moving.as_slice(), [(curve, _)] if exceeding(curve).is_none());
     let lines: Vec<Line> =
         moving.into_iter().map(|(curve, name)| Line { name, bins: shown(curve) }).collect();
-    let banded = lines.len() == 1;
-    let names = title.to_owned();
+    let (names, note) = (title.to_owned(), note.join("; "));
     charts.push(Chart { title: names.clone(), names, unit, note, lines, banded, from_zero: unit != "Hz" });
+}
+
+/// Why single samples of a channel may lie where its mean cannot, so that their range is not drawn.
+fn exceeding(curve: &Curve) -> Option<&'static str> {
+    // block/blk-core.c, `update_io_ticks`.
+    let is_busy_time =
+        curve.channel.name.starts_with("block.") && curve.channel.unit == "1" && is_share(curve);
+    is_busy_time.then_some("counted when requests begin and end, so that only the mean is a share")
 }
 
 /// Whether a channel never was anything but zero.
@@ -378,7 +394,9 @@ fn folded<'a>(members: &[&'a Curve]) -> Option<Chart<'a>> {
         from_zero: false,
     };
     if members.len() == 1 {
-        chart.note.clone_from(&first.channel.name);
+        let parts = [Some(first.channel.name.as_str()), exceeding(first)];
+        chart.note = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        chart.banded = exceeding(first).is_none();
         chart.lines = vec![Line { name: called(first), bins: shown(first) }];
         return Some(chart);
     }
