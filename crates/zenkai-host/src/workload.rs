@@ -52,8 +52,8 @@ pub struct Job {
     pub output_limit: usize,
     /// Whether it keeps the user's terminal, as under time(1): input and outputs are ours, it stays in our process group,
     /// so that Ctrl-C and Ctrl-Z reach it and it may read from the terminal, and it outlives us when we are killed.
-    /// Nothing that it writes is kept then. Without a cgroup, what it leaves running goes on, and when it is ended,
-    /// so is what descends from it at that moment.
+    /// Nothing that it writes is kept then. What it leaves running goes on, in our own cgroup. When it is ended, so is
+    /// all that is in its cgroup, or without one, what descends from it at that moment.
     pub terminal: bool,
 }
 
@@ -144,7 +144,8 @@ pub struct DeviceIo {
 /// Runs `job` to its end. `interrupt` ends it early as soon as it is readable. `started` is called once it runs; the
 /// time that this takes is not added to the job's, as long as the job takes longer.
 ///
-/// What the job left running is killed: all that is in its cgroup, or without one, its process group.
+/// What the job left running is killed: all that is in its cgroup, or without one, its process group. But for one that
+/// keeps the user's terminal: see there.
 ///
 /// Errors: it could not be started, and the message names the program and the reason.
 pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&Started)) -> io::Result<Ran> {
@@ -217,7 +218,10 @@ impl Prepared<'_> {
         };
         let (suspended, clock_step) = clocks.since();
         ended();
-        end_all(&child, group.as_ref().ok());
+        match &group {
+            Ok(group) if job.terminal && forced.is_none() => group.release(),
+            group => end_all(&child, group.as_ref().ok()),
+        }
         child.out.rest()?;
         child.err.rest()?;
         let reaped = child.reap()?;

@@ -21,6 +21,8 @@ use super::{CgroupUse, DeviceIo, Job};
 
 /// First part of the names of our cgroups; our number and another one follow.
 const PREFIX: &str = "zenkai-";
+/// The same where what is in it is the user's own and goes on when we are gone.
+const KEEPING: &str = "zenkai-record-";
 /// Jobs that one zenkai may run at the same time.
 const NAMES: u32 = 64;
 /// Largest file that is read: `cgroup.procs` of 100 000 processes.
@@ -28,9 +30,12 @@ const LARGEST: usize = 1024 * 1024;
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The cgroup of one job, removed with all that is in it when dropped.
+/// The cgroup of one job, removed when dropped. What is in it then is killed, or goes on in our own cgroup where the job
+/// keeps the user's terminal.
 #[derive(Debug)]
 pub(super) struct Cgroup {
+    /// Whether what is left in it goes on.
+    keeps: bool,
     /// In the version 2 hierarchy.
     unified: Option<PathBuf>,
     /// In the version 1 hierarchy of the `cpu` controller, where version 2 does not have it.
@@ -40,11 +45,12 @@ pub(super) struct Cgroup {
 impl Cgroup {
     /// Makes what `job` asks for, or says why not.
     pub(super) fn make(job: &Job) -> Result<Self, String> {
-        let mut made = Self { unified: None, bandwidth: None };
+        let mut made = Self { keeps: job.terminal, unified: None, bandwidth: None };
         if !job.cgroup && job.cpu_max.is_none() {
             return Err("not asked for".to_owned());
         }
-        let unified = unified(job.cpu_max.is_some());
+        let prefix = if job.terminal { KEEPING } else { PREFIX };
+        let unified = unified(job.cpu_max.is_some(), prefix);
         if let Ok(dir) = &unified {
             made.unified = Some(dir.clone());
         }
@@ -87,12 +93,30 @@ impl Cgroup {
         self.dirs().for_each(|dir| kill_all(dir));
     }
 
-    /// Waits until nothing is in it any more, reads its counters and removes it.
+    /// Moves all that is in it to our own cgroup. What has made cgroups of its own stays in them.
+    pub(super) fn release(&self) {
+        let (Some(dir), Some((_, own))) = (&self.unified, place("cgroup2", "")) else { return };
+        // As long as new ones are born.
+        for _ in 0..8 {
+            let pids = read(&dir.join("cgroup.procs")).unwrap_or_default();
+            if pids.trim().is_empty() {
+                return;
+            }
+            for pid in pids.lines() {
+                // It may have ended meanwhile.
+                let _ = write(&own.join("cgroup.procs"), pid);
+            }
+        }
+    }
+
+    /// Waits until nothing is in it any more, unless that goes on, reads its counters and removes it.
     pub(super) fn finish(self) -> Result<CgroupUse, String> {
         let Some(dir) = &self.unified else {
             return Err("no cgroup version 2 hierarchy that can be written".to_owned());
         };
-        wait_until_empty(dir).map_err(|error| format!("{}/cgroup.events: {error}", dir.display()))?;
+        if !self.keeps {
+            wait_until_empty(dir).map_err(|error| format!("{}/cgroup.events: {error}", dir.display()))?;
+        }
         let get = |name: &str| {
             let path = dir.join(name);
             read(&path).map_err(|error| format!("{}: {error}", path.display()))
@@ -122,10 +146,16 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        self.kill();
+        if self.keeps {
+            self.release();
+        } else {
+            self.kill();
+        }
         for dir in self.dirs() {
             // What does not end stays, and the next run looks at it again.
-            let _ = wait_until_empty(dir);
+            if !self.keeps {
+                let _ = wait_until_empty(dir);
+            }
             let _ = remove(dir);
         }
     }
@@ -164,7 +194,7 @@ pub fn end_leftovers(dead: Option<u32>) {
 }
 
 /// A new directory in the version 2 hierarchy. With `cpu` on, it must come with that controller.
-fn unified(cpu: bool) -> Result<PathBuf, String> {
+fn unified(cpu: bool, prefix: &str) -> Result<PathBuf, String> {
     let (mount, own) = place("cgroup2", "").ok_or("no cgroup version 2 hierarchy is mounted")?;
     let controllers = |dir: &Path| {
         let text = read(&dir.join("cgroup.subtree_control")).unwrap_or_default();
@@ -176,7 +206,7 @@ fn unified(cpu: bool) -> Result<PathBuf, String> {
     parents.sort_by_key(|(controllers, _)| std::cmp::Reverse(*controllers));
     let mut why = "no cgroup with the cpu controller".to_owned();
     for (_, parent) in parents.iter().filter(|((fit, _), _)| *fit || !cpu) {
-        match make_below(parent) {
+        match make_below(parent, prefix) {
             Ok(dir) => return Ok(dir),
             Err(error) => why = format!("{}: {error}", parent.display()),
         }
@@ -187,7 +217,7 @@ fn unified(cpu: bool) -> Result<PathBuf, String> {
 /// A new directory in the version 1 hierarchy of the `cpu` controller.
 fn legacy_cpu() -> Result<PathBuf, String> {
     let (_, own) = place("cgroup", "cpu").ok_or("no cgroup hierarchy with the cpu controller")?;
-    make_below(&own).map_err(|error| format!("{}: {error}", own.display()))
+    make_below(&own, PREFIX).map_err(|error| format!("{}: {error}", own.display()))
 }
 
 /// Our own cgroup and those above it, up to `mount` or to one that somebody bounded.
@@ -236,11 +266,11 @@ fn place(kind: &str, option: &str) -> Option<(PathBuf, PathBuf)> {
 }
 
 /// Makes a directory with a name of ours, after removing what a killed zenkai left there.
-fn make_below(parent: &Path) -> io::Result<PathBuf> {
+fn make_below(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     remove_leftovers(parent, None)?;
     let pid = getpid().as_raw_pid();
     for number in 0..NAMES {
-        let dir = parent.join(format!("{PREFIX}{pid}-{number}"));
+        let dir = parent.join(format!("{prefix}{pid}-{number}"));
         match rustix::fs::mkdir(&dir, Mode::from_raw_mode(0o755)) {
             Err(Errno::EXIST) => {}
             made => return Ok(made.map(|()| dir)?),
@@ -249,20 +279,22 @@ fn make_below(parent: &Path) -> io::Result<PathBuf> {
     Err(Errno::EXIST.into())
 }
 
-/// Removes directories of ours whose zenkai is no more, with what is left running in them.
+/// Removes directories of ours whose zenkai is no more, with what is left running in them unless that is to go on.
 fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(parent, flags, Mode::empty())?;
     for entry in Dir::read_from(&dir)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy();
-        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        let keeping = name.strip_prefix(KEEPING);
+        let rest = keeping.or_else(|| name.strip_prefix(PREFIX));
+        let owner = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
         let gone = owner
             .and_then(Pid::from_raw)
             .is_some_and(|pid| Some(pid) == dead || test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
             let dir = parent.join(&*name);
-            if is_of_our_namespace(&dir) {
+            if keeping.is_none() && is_of_our_namespace(&dir) {
                 kill_all(&dir);
                 let _ = wait_until_empty(&dir);
             }
@@ -292,7 +324,7 @@ fn remove(dir: &Path) -> io::Result<()> {
 }
 
 /// Waits for `populated 0` in `cgroup.events`, whose changes poll(2) tells.
-fn wait_until_empty(dir: &Path) -> io::Result<()> {
+pub(super) fn wait_until_empty(dir: &Path) -> io::Result<()> {
     let path = dir.join("cgroup.events");
     let events = match rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
         Err(Errno::NOENT) => return look_until_empty(dir),

@@ -195,6 +195,44 @@ fn what_shares_our_group_is_ended_with_its_children() {
     }
 }
 
+/// A service that somebody starts under a recording is not to end with it, nor when the recorder was killed.
+#[test]
+fn what_a_command_at_our_terminal_leaves_running_goes_on() {
+    for cgroup in [false, true] {
+        let place = tempfile::tempdir().unwrap();
+        let note = place.path().join("note");
+        let leaves = "setsid sleep 60 < /dev/null > /dev/null 2>&1 & echo $! > $0";
+        let mut quick = job(&["sh", "-c", leaves, note.to_str().unwrap()]);
+        (quick.terminal, quick.cgroup) = (true, cgroup);
+        let mut dir = None;
+        run(&quick, None, &mut |started| dir = started.cgroup.ok().map(Path::to_owned)).unwrap();
+        let pid = super::cgroup::read(&note).unwrap();
+        assert!(alive(pid.trim().as_bytes()), "cgroup {cgroup}");
+        if let Some(dir) = dir {
+            let of = |pid: &str| cgroup::read(Path::new(&format!("/proc/{pid}/cgroup"))).unwrap();
+            assert_eq!(of(pid.trim()), of("self"));
+            assert!(rustix::fs::stat(&dir).is_err(), "{} is left", dir.display());
+            let killed = dir.with_file_name("zenkai-record-4194304-0");
+            rustix::fs::mkdir(&killed, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+            #[expect(clippy::disallowed_methods, reason = "a test moves it by hand")]
+            std::fs::write(killed.join("cgroup.procs"), pid.trim()).unwrap();
+            ran(&job(&["true"]));
+            assert!(alive(pid.trim().as_bytes()) && rustix::fs::stat(&killed).is_ok());
+            end(&pid);
+            cgroup::wait_until_empty(&killed).unwrap();
+            ran(&job(&["true"]));
+            assert!(rustix::fs::stat(&killed).is_err());
+        } else {
+            end(&pid);
+        }
+    }
+}
+
+fn end(pid: &str) {
+    let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+}
+
 #[test]
 fn a_group_can_be_watched_before_the_job_begins() {
     let job = job(&["true"]);

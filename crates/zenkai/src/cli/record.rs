@@ -31,7 +31,7 @@ use session::{Kept, Session};
 /// reason. The recorder's own CPU time is told.
 ///
 /// The command keeps the terminal: it reads and writes there, and Ctrl-C reaches it. Where it can have a cgroup of its
-/// own, what it and its children use is recorded by itself, and what it leaves running is ended with it.
+/// own, what it and its children use is recorded by itself. What it leaves running goes on.
 ///
 /// Exit code: the command's; 0 when it was ended because its time was over, 130 when zenkai was told to end.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 //! `bisect.json`: what a search is about, written before its first experiment.
 
-use std::{io::Write, path::Path};
+use std::{io::Write, os::unix::fs::OpenOptionsExt as _, path::Path};
 
 use anyhow::anyhow;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use zenkai_host::{Host, LiveHost};
 use zenkai_measure::{bisect::Settings, experiment::Plan};
 
 use super::toggles::Sides;
-use crate::cli::{CommandError, experiment::read_small};
+use crate::cli::{CommandError, compare, experiment::read_small};
 
 const SCHEMA: &str = "zenkai.bisect/1";
 pub(super) const FILE: &str = "bisect.json";
@@ -69,9 +69,9 @@ impl Laid {
     pub(super) fn write(&self, dir: &Path) -> Result<(), CommandError> {
         let path = dir.join(FILE);
         let failed = |error: std::io::Error| anyhow::Error::new(error).context(path.display().to_string());
-        std::fs::create_dir_all(dir).map_err(failed)?;
+        compare::make_dir(dir)?;
         let text = serde_json::to_vec_pretty(self)?;
-        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path);
         file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all())).map_err(failed)?;
         Ok(())
     }

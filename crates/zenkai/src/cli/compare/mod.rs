@@ -30,7 +30,7 @@ use confirm::Confirmation;
 pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
 pub(super) use progress::Teller;
 pub(super) use stage::{LiveArm, LiveStage};
-pub(super) use trust::dir_with as trusted_dir;
+pub(super) use trust::{dir_with as trusted_dir, make as make_dir};
 pub(super) use zenkai_report::printable as visible;
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
