@@ -123,12 +123,13 @@ impl BeforeAfter<'_> {
                 ),
                 command(words.into_iter().chain(metric.clone()).collect()),
             ));
-        } else if self.states.is_some() {
-            next.push((
-                "Nothing of what differs can be turned back and forth while the machine runs, so nothing can be tested now."
-                    .to_owned(),
-                None,
-            ));
+        } else if let Some(states) = self.states {
+            let why = if states.comparison.differences.is_empty() {
+                "No difference is seen between the two states of the machine"
+            } else {
+                "Nothing of what differs can be turned back and forth while the machine runs"
+            };
+            next.push((format!("{why}, so nothing can be tested now."), None));
         }
         if let Some(others) = self.not_now() {
             // A label must be a plain name; that of a directory may be none.
