@@ -271,8 +271,8 @@ impl Replay {
             self.values.extend(columns.iter().filter_map(|&at| template.row.get(at)));
             let state = self.channels.get_mut(*channel)?;
             let passed = seconds(self.at_ns - state.at_ns);
-            let alike = state.before.len() == self.values.len() || derived.rule.may_grow();
-            let comparable = state.seen && alike && state.files == *files && passed > 0.0;
+            let same = state.before.len() == self.values.len() && state.files == *files;
+            let comparable = state.seen && (same || derived.rule.may_grow()) && passed > 0.0;
             if comparable || derived.rule.is_level() {
                 let part = derived
                     .rule
