@@ -41,8 +41,8 @@ pub use recording::{ReadError, Recording};
 /// How to sample. Both arms of an experiment must be sampled in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// From one sample to the next: 10 ms to 1 s. Files that cost much are read every 10 s only, memory in every other sample,
-    /// and all of them at both ends.
+    /// From one sample to the next: 10 ms to 1 s. Files that cost much are read every 10 s only, memory and pressure in
+    /// every other sample, and all of them at both ends.
     pub interval: Duration,
     /// The directory of the workload's cgroup (`/sys/fs/cgroup/…`). It must be there for as long as the sampler
     /// runs: a group that was removed has no last values.

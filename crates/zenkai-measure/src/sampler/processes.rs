@@ -28,7 +28,7 @@ const SPARING: u64 = 50_000;
 
 /// When the first look is taken. Who ends before needs none: the kernel counts in hundredths of a second. Others lose what
 /// those that ran before used up to then, and need not share the CPU with a look while they start.
-const FIRST: Duration = Duration::from_millis(50);
+const FIRST: Duration = Duration::from_millis(100);
 
 /// A process by its number and when it began, since numbers come again.
 type Key = (u32, u64);

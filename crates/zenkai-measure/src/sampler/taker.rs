@@ -65,7 +65,7 @@ pub(super) struct Taker {
     missing: Vec<(String, String)>,
     /// The CPUs that were online when the sources were opened.
     cpus: Option<String>,
-    /// A file that was there has gone since.
+    /// A file of the machine's that was there has gone since.
     gone: bool,
     /// How many were taken.
     samples: u64,
@@ -167,9 +167,11 @@ impl Taker {
             }
             open.read_ns = now.monotonic_ns;
             self.text.clear();
+            let mut gone = false;
             for part in &open.parts {
-                self.gone |= part.read(&mut self.text);
+                gone |= part.read(&mut self.text);
             }
+            self.gone |= gone && !is_of_workload(open.source);
             put(u64::try_from(number).unwrap_or(0) + 1, &mut self.payload);
             if let Some(at) = open.known(&self.text, &mut self.row) {
                 open.put_at(at, None, &self.row, &mut self.payload);

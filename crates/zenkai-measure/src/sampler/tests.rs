@@ -184,6 +184,27 @@ fn taken_piece_by_piece_it_is_the_same() {
 }
 
 #[test]
+fn instruments_serve_one_recording_after_another() {
+    let us = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    let mut instruments = Instruments::open();
+    for pid in [Some(us), None, None] {
+        let sampler = Sampler::begin(instruments, &Options { pid, ..options(20) }).unwrap();
+        while !sampler.shared.lock().begun {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (recording, kept) = sampler.finish();
+        // It stands by itself, as a file.
+        let read = Recording::from_bytes(&recording.unwrap().to_bytes()).unwrap();
+        assert!(read.means().contains_key("sched.context_switches"));
+        let missing = read.missing();
+        let workload = read.channels().iter().any(|each| each.name.starts_with("perf."))
+            || missing.iter().any(|(name, _)| name.starts_with("perf"));
+        assert_eq!(workload, pid.is_some(), "{missing:?}");
+        instruments = kept.unwrap();
+    }
+}
+
+#[test]
 fn written_and_read_back_and_cut_off() {
     let recording = recorded(200, &options(10));
     let dir = tempfile::tempdir().unwrap();

@@ -8,7 +8,8 @@ use crate::sampler::{
 
 pub(in crate::sampler) static SOURCE: Source = Source {
     name: "pressure",
-    cadence: Cadence::Always,
+    // The kernel adds up all CPUs for each of the files.
+    cadence: Cadence::Odd,
     digits: Digits::Decimal,
     open: |_| {
         let part = |what: &str| Part::file(what, &format!("/proc/pressure/{what}"));
