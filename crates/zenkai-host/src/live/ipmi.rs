@@ -83,7 +83,13 @@ const RECEIVE_MESSAGE: Opcode = opcode::read_write::<Received>(b'i', 11);
 
 /// Sends one request and waits at most two seconds for its answer.
 pub(super) fn query(netfn: u8, command: u8, data: &[u8]) -> io::Result<Reply> {
+    reads_only(netfn, command)?;
     Ok(Reply::Bytes(Controller::open()?.ask(netfn, command, data, TIMEOUT)?))
+}
+
+/// `EOPNOTSUPP` for a request that could change something.
+fn reads_only(netfn: u8, command: u8) -> io::Result<()> {
+    if READING_ONLY.contains(&(netfn, command)) { Ok(()) } else { Err(Errno::OPNOTSUPP.into()) }
 }
 
 /// The management controller of this machine, to be asked again and again (`/dev/ipmi0`).
@@ -108,9 +114,7 @@ impl Controller {
     ///
     /// Errors: `ETIMEDOUT` when none came within `patience`; `EOPNOTSUPP` for a request that could change something.
     pub fn ask(&mut self, netfn: u8, command: u8, data: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
-        if !READING_ONLY.contains(&(netfn, command)) {
-            return Err(Errno::OPNOTSUPP.into());
-        }
+        reads_only(netfn, command)?;
         let until = Instant::now() + patience;
         self.request = self.request.wrapping_add(1);
         send(&self.device, self.request, netfn, command, data)?;
