@@ -1,6 +1,10 @@
 //! `cargo xtask docs`: the reference pages, written from the code.
 
-use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use anyhow::{Context as _, bail};
 use zenkai_diagnose::checks::CHECKS;
@@ -72,31 +76,48 @@ pub(crate) fn check() -> anyhow::Result<()> {
 }
 
 fn pages() -> anyhow::Result<Vec<(PathBuf, String)>> {
+    // Captures are named from here in what is shown.
+    std::env::set_current_dir(root())?;
     let dir = root().join("docs/generated");
-    Ok(vec![
+    let mut pages = vec![
         (dir.join("checks.md"), checks()?),
         (dir.join("cli.md"), commands()?),
         (dir.join("plugins.md"), plugins()?),
-        (root().join("README.md"), readme()?),
-    ])
+    ];
+    for page in ["README.md", "docs/stories.md"] {
+        let page = root().join(page);
+        let text = with_outputs(&page)?;
+        pages.push((page, text));
+    }
+    Ok(pages)
 }
 
-/// What the README shows is what the program says of a capture in this repository.
-fn readme() -> anyhow::Result<String> {
-    const START: &str = "<!-- doctor: written by `cargo xtask docs` -->\n```text\n";
-    const END: &str = "```\n<!-- /doctor -->";
-    let path = root().join("README.md");
-    let text = std::fs::read_to_string(&path).context("README.md")?;
-    let (before, rest) = text.split_once(START).context("README.md has no place for the doctor's output")?;
-    let (_, after) = rest.split_once(END).context("README.md does not end the doctor's output")?;
-    let capture = root().join("fixtures/hosts/ailing/max-frequency-capped-hwp.capture");
-    let capture = capture.to_str().context("the repository's path is not UTF-8")?;
-    let output = called(&["doctor", "--min-impact", "large", "--capture", capture])?;
-    let shown: Vec<&str> = output
-        .lines()
-        .take_while(|line| *line != "Could not be judged" && *line != "Not asked for")
-        .collect();
-    Ok(format!("{before}{START}{}\n{END}{after}", shown.join("\n").trim_end()))
+/// Where a page shows what the program prints, between these lines.
+const OUTPUT: &str = "<!-- output of `zenkai ";
+const BEGINS: &str = "` -->\n```text\n";
+const ENDS: &str = "```\n<!-- /output -->";
+
+/// A page in which every output is what the program says of a capture in this repository.
+fn with_outputs(page: &Path) -> anyhow::Result<String> {
+    let shown = page.display();
+    let text = std::fs::read_to_string(page).with_context(|| format!("cannot read {shown}"))?;
+    let mut written = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once(OUTPUT) {
+        let (command, after) =
+            after.split_once(BEGINS).with_context(|| format!("{shown}: an output without a block"))?;
+        let (_, after) =
+            after.split_once(ENDS).with_context(|| format!("{shown}: the output of {command} has no end"))?;
+        let output = called(&command.split_whitespace().collect::<Vec<_>>())?;
+        let told: Vec<&str> = output
+            .lines()
+            .take_while(|line| *line != "Could not be judged" && *line != "Not asked for")
+            .collect();
+        let told = told.join("\n");
+        write!(written, "{before}{OUTPUT}{command}{BEGINS}{}\n{ENDS}", told.trim_end())?;
+        rest = after;
+    }
+    Ok(written + rest)
 }
 
 /// What the program prints when called with these arguments.
