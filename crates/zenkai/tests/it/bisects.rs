@@ -222,7 +222,7 @@ fn what_cannot_be_searched_is_said() {
         (&["--from", &noise], "noise: line 1: not UTF-8"),
         (&["--from", &empty], "empty: line 1: the file is empty"),
         (&["--from", scratch.path().to_str().unwrap()], "holds neither proc, sys nor etc"),
-        (&["--from", "/dev/null"], "no regular file"),
+        (&["--from", "/dev/null"], "not a regular file"),
         (&["--from", &foreign], "the architectures differ (riscv64 and "),
         (&["--from", &foreign], "can be toggled here"),
         (&["--from", "no-such-label"], "no file, no directory and no label"),
