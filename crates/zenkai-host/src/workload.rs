@@ -197,11 +197,11 @@ impl Prepared<'_> {
         started: &mut dyn FnMut(&Started),
         ended: &mut dyn FnMut(),
     ) -> io::Result<Ran> {
-        let Self { job, group } = self;
+        let Self { job, mut group } = self;
         let clocks = Clocks::now();
         let mut child = child::spawn(job, group.as_ref().ok())?;
         if job.cpu_max.is_some() && !child.joined {
-            end_all(&child, group.as_ref().ok());
+            end_all(&child, group.as_mut().ok());
             child.reap()?;
             return Err(io::Error::other(format!("cpu.max cannot be set: {NOT_LET_IN}")));
         }
@@ -211,16 +211,16 @@ impl Prepared<'_> {
             Ok(ended) => ended,
             Err(error) => {
                 child.signal(Signal::KILL);
-                end_all(&child, group.as_ref().ok());
+                end_all(&child, group.as_mut().ok());
                 child.reap()?;
                 return Err(error);
             }
         };
         let (suspended, clock_step) = clocks.since();
         ended();
-        match &group {
+        match &mut group {
             Ok(group) if job.terminal && forced.is_none() => group.release(),
-            group => end_all(&child, group.as_ref().ok()),
+            group => end_all(&child, group.as_mut().ok()),
         }
         child.out.rest()?;
         child.err.rest()?;
@@ -319,7 +319,7 @@ fn next(
 }
 
 /// Kills what is left. The first process is not reaped yet, so that its number still means this group.
-fn end_all(child: &child::Child, group: Option<&Cgroup>) {
+fn end_all(child: &child::Child, group: Option<&mut Cgroup>) {
     child.kill_rest();
     if let Some(group) = group {
         group.kill();

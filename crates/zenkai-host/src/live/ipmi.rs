@@ -17,14 +17,17 @@ use rustix::{
     ioctl::{self, Opcode, Setter, Updater, opcode},
 };
 
-use crate::Reply;
+use crate::{
+    Reply,
+    dcmi::{GROUP_EXTENSION, POWER_READING},
+};
 
 /// The requests that may be sent: they ask and change nothing. Whatever else a controller can do, such as cutting the
 /// power, is out of reach of this door.
 const READING_ONLY: [(u8, u8); 3] = [
     (0x06, 0x01), // Get Device ID
-    (0x2c, 0x02), // DCMI Get Power Reading
-    (0x2c, 0x03), // DCMI Get Power Limit
+    (GROUP_EXTENSION, POWER_READING),
+    (GROUP_EXTENSION, 0x03), // DCMI Get Power Limit
 ];
 
 /// A controller that answers at all answers in milliseconds.

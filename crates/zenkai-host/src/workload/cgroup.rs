@@ -88,8 +88,9 @@ impl Cgroup {
         self.dirs().map(open).collect()
     }
 
-    /// Kills all that is in it.
-    pub(super) fn kill(&self) {
+    /// Kills all that is in it, also what would have gone on.
+    pub(super) fn kill(&mut self) {
+        self.keeps = false;
         self.dirs().for_each(|dir| kill_all(dir));
     }
 

@@ -185,6 +185,9 @@ fn what_shares_our_group_is_ended_with_its_children() {
         let ran = run(&slow, Some(reader.as_fd()), &mut |_| ()).unwrap();
         asker.join().unwrap();
         assert_eq!(ran.ended, Ended::Interrupted);
+        if let Ok(used) = &ran.cgroup {
+            assert!(rustix::fs::stat(&used.dir).is_err(), "{} is left", used.dir.display());
+        }
         let child = cgroup::read(&note).unwrap().into_bytes();
         let start = Instant::now();
         let gone = || !alive(&child) || state(&child).contains(") Z ");
