@@ -93,7 +93,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let prepared = (!args.command.is_empty()).then(|| workload::prepare(&job)).transpose()?;
     let options = options(args, prepared.as_ref());
     let (kept, over, ran) = thread::scope(|scope| {
-        let mut sampler = Sampler::start(&options)?;
+        let mut sampler = Sampler::start(&options).map_err(|error| not_started(args, error))?;
         let started = prepared.map(|prepared| Command::start(scope, prepared)).transpose();
         let command = started.map_err(|error| not_started(args, error))?;
         let no_cgroup = command.as_ref().and_then(|command| command.no_cgroup.clone());
@@ -156,7 +156,7 @@ fn options(args: &Args, prepared: Option<&workload::Prepared>) -> Options {
     options
 }
 
-/// The command could not be started. The file, which has nothing in it, would be in the way of the next try.
+/// The command or the sampler could not be started. The file, which has nothing in it, would be in the way of the next try.
 fn not_started(args: &Args, error: std::io::Error) -> CommandError {
     if let Some(path) = &args.output {
         // It is ours: it did not exist before. Where it stays it does no harm.

@@ -129,6 +129,10 @@ fn a_command_that_cannot_start_leaves_no_file() {
     assert_eq!(output.status.code(), Some(2));
     assert!(told(&output).contains("no-such-program: command not found"), "{}", told(&output));
     assert!(!file.exists());
+    let output = record(&["-o", file.to_str().unwrap(), "--cpu", "99999", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(told(&output).contains("cannot stay on CPU 99999"), "{}", told(&output));
+    assert!(!file.exists(), "a sampler that cannot start leaves no file either");
 }
 
 #[test]

@@ -61,8 +61,13 @@ fn page() -> String {
 const HARNESS: &str = include_str!("browser_harness.html");
 
 pub(super) fn harness(browser: &str, dir: &Path, width: &str) -> Value {
+    used(HARNESS, browser, dir, width)
+}
+
+/// What such a page found in `report.html` beside it, in a frame of that width.
+pub(super) fn used(harness: &str, browser: &str, dir: &Path, width: &str) -> Value {
     let path = dir.join("harness.html");
-    fs::write(&path, HARNESS.replace("WIDTH", width)).unwrap();
+    fs::write(&path, harness.replace("WIDTH", width)).unwrap();
     let arguments = ["--allow-file-access-from-files", "--window-size=1300,1000", "--dump-dom"];
     let dom = run(browser, &dir.join("profile"), &arguments, &path);
     let start = dom.rfind("FOUND{").unwrap_or_else(|| panic!("the harness did not run: {dom}"));

@@ -1,9 +1,9 @@
 #![expect(clippy::disallowed_methods, reason = "a test makes a file for a browser")]
 
-use serde_json::{Value, json};
+use serde_json::json;
 use zenkai_measure::sampler::{Channel, Process, Summary};
 
-use super::super::browser::{browser, run};
+use super::super::browser::{browser, used};
 use super::super::tests::balanced;
 use super::*;
 
@@ -150,14 +150,7 @@ fn a_browser_shows_it_and_can_zoom() {
     let Some(browser) = browser() else { return };
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("report.html"), recorded_html("a.zks", &machine(16, 3))).unwrap();
-    let look = |width: &str| -> Value {
-        let path = dir.path().join("harness.html");
-        std::fs::write(&path, include_str!("harness.html").replace("WIDTH", width)).unwrap();
-        let arguments = ["--allow-file-access-from-files", "--window-size=1300,1000", "--dump-dom"];
-        let dom = run(browser, &dir.path().join("profile"), &arguments, &path);
-        let start = dom.rfind("FOUND{").unwrap_or_else(|| panic!("the harness did not run: {dom}"));
-        serde_json::from_str(dom[start + 5..].split("END").next().unwrap()).unwrap()
-    };
+    let look = |width: &str| used(include_str!("harness.html"), browser, dir.path(), width);
     let found = look("1000");
     assert_eq!(found["errors"], json!([]), "{found}");
     assert_eq!((found["script"].as_str(), found["title"].as_str()), (Some("on"), Some("make -j 8")));
