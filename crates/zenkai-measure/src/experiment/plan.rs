@@ -327,3 +327,26 @@ impl Trial {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_of_which_none_does_anything_are_one_state() {
+        let arm = |words: &str| Arm { parts: vec![words.to_owned()], ..Arm::new(words, words) };
+        let setting =
+            Setting { what: "vm.swappiness".into(), from: Some("60".into()), to: Some("10".into()) };
+        let (now, idle) = (arm("now"), arm("profile:balanced"));
+        let sets = Arm { settings: vec![setting], ..arm("profile:database") };
+        let is_one = |arms: &[&Arm]| {
+            let arms = arms.iter().map(|arm| (*arm).clone()).collect();
+            let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
+            Plan::new(arms, vec!["true".into()], metric, Better::Lower, 1, 6).is_one_state()
+        };
+        assert!(is_one(&[&now, &idle]) && is_one(&[&idle, &idle]));
+        assert!(!is_one(&[&idle, &sets]), "an idle arm beside one that acts is the machine as it is");
+        assert!(!is_one(&[&idle, &arm("profile:balanced + cpu-max:95%")]));
+        assert!(!is_one(&[&now, &now]), "nobody asked for a change: --aa");
+    }
+}
