@@ -22,9 +22,9 @@ pub(crate) struct CalibrateArgs {
     /// Experiments with equal arms for each of the four workloads
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     repeats: u64,
-    /// Most pairs of runs in one experiment
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(6..=1_000))]
-    pairs: u16,
+    /// Most pairs of runs in one experiment [default: with equal arms 40, with known differences zenkai's own plan]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(6..=1_000))]
+    pairs: Option<u16>,
     /// Three experiments of each kind, to see that all of it works; docs/calibration.md is left alone
     #[arg(long)]
     quick: bool,
@@ -134,17 +134,19 @@ pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     };
     let repeats = if args.quick { 3 } else { args.repeats };
     let place = tempfile::tempdir()?;
-    let lab = Laboratory { binary, place: place.path().to_owned(), pairs: args.pairs };
+    let lab = Laboratory { binary, place: place.path().to_owned() };
     let mut sections = Vec::new();
     if args.part != Some(Part::Known) {
         let (before, start) = (Conditions::now()?, Instant::now());
-        let equal = lab.equal(repeats, args.minutes.map(|minutes| Duration::from_secs(60 * minutes)))?;
+        let limit = args.minutes.map(|minutes| Duration::from_secs(60 * minutes));
+        let pairs = args.pairs.unwrap_or(40);
+        let equal = lab.equal(repeats, limit, pairs)?;
         let conditions = before.sentence(&Conditions::now()?, start.elapsed());
-        sections.push(calibrate_page::equal_arms(&equal, args.pairs, &conditions));
+        sections.push(calibrate_page::equal_arms(&equal, pairs, &conditions));
     }
     if args.part != Some(Part::Equal) {
         let (before, start) = (Conditions::now()?, Instant::now());
-        let known = lab.known(if args.quick { 3 } else { repeats.div_ceil(8) })?;
+        let known = lab.known(if args.quick { 3 } else { repeats.div_ceil(8) }, args.pairs)?;
         let conditions = before.sentence(&Conditions::now()?, start.elapsed());
         sections.push(calibrate_page::known_differences(&known, args.pairs, &conditions));
     }
@@ -155,15 +157,23 @@ pub(crate) fn run(args: &CalibrateArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// One experiment.
+struct Asked<'a> {
+    arms: &'a [&'a str],
+    script: Option<&'a str>,
+    metric: &'a str,
+    /// Else as many as zenkai plans by itself.
+    pairs: Option<u16>,
+}
+
 struct Laboratory {
     binary: PathBuf,
     place: PathBuf,
-    pairs: u16,
 }
 
 impl Laboratory {
     /// Equal arms. One round after the other, so that an early end leaves as many of each workload.
-    fn equal(&self, repeats: u64, limit: Option<Duration>) -> anyhow::Result<Vec<Series>> {
+    fn equal(&self, repeats: u64, limit: Option<Duration>, pairs: u16) -> anyhow::Result<Vec<Series>> {
         let start = Instant::now();
         let mut all: Vec<Series> =
             WORKLOADS.iter().map(|(name, _)| Series { name, ended: Vec::new() }).collect();
@@ -173,8 +183,13 @@ impl Laboratory {
                 break;
             }
             for (nth, (series, (name, script))) in (0..).zip(all.iter_mut().zip(WORKLOADS)) {
-                let ended =
-                    self.experiment(&["--aa", "now"], Some(script), "time", 10 * round + nth, name)?;
+                let asked = Asked {
+                    arms: &["--aa", "now"],
+                    script: Some(script),
+                    metric: "time",
+                    pairs: Some(pairs),
+                };
+                let ended = self.experiment(&asked, 10 * round + nth, name)?;
                 series.ended.push(ended);
             }
         }
@@ -182,39 +197,30 @@ impl Laboratory {
     }
 
     /// Arms whose difference is known.
-    fn known(&self, repeats: u64) -> anyhow::Result<Vec<Series>> {
+    fn known(&self, repeats: u64, pairs: Option<u16>) -> anyhow::Result<Vec<Series>> {
         let mut all = Vec::new();
         for (nth, control) in (0..).zip(&CONTROLS) {
             let mut ended = Vec::new();
             for round in 0..repeats {
                 let seed = 1_000_000 + 10 * round + nth;
-                ended.push(self.experiment(
-                    &control.arms,
-                    control.workload,
-                    control.metric,
-                    seed,
-                    control.name,
-                )?);
+                let asked =
+                    Asked { arms: &control.arms, script: control.workload, metric: control.metric, pairs };
+                ended.push(self.experiment(&asked, seed, control.name)?);
             }
             all.push(Series { name: control.name, ended });
         }
         Ok(all)
     }
 
-    fn experiment(
-        &self,
-        arms: &[&str],
-        script: Option<&str>,
-        metric: &str,
-        seed: u64,
-        name: &str,
-    ) -> anyhow::Result<Ended> {
+    fn experiment(&self, asked: &Asked, seed: u64, name: &str) -> anyhow::Result<Ended> {
         let dir = self.place.join(seed.to_string());
         let mut compare = command(self.binary.to_str().context("the program's name")?, &["compare"]);
-        let pairs = self.pairs.to_string();
-        compare.args(arms).args(["--no-sample", "--pairs", &pairs, "--settle", "0s..0s", "--metric", metric]);
+        compare.args(asked.arms).args(["--no-sample", "--settle", "0s..0s", "--metric", asked.metric]);
+        if let Some(pairs) = asked.pairs {
+            compare.args(["--pairs", &pairs.to_string()]);
+        }
         compare.args(["--seed", &seed.to_string(), "--json", "--out"]).arg(&dir);
-        if let Some(script) = script {
+        if let Some(script) = asked.script {
             compare.args(["--", "sh", "-c", script]);
         }
         let output = compare.stdin(Stdio::null()).output()?;

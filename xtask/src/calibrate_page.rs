@@ -150,9 +150,13 @@ fn a_run(series: &Series) -> String {
     if low.is_finite() { format!("{:.0} to {:.0} ms", 1e3 * low, 1e3 * high) } else { String::new() }
 }
 
-pub(crate) fn known_differences(known: &[Series], pairs: u16, conditions: &str) -> String {
+pub(crate) fn known_differences(known: &[Series], pairs: Option<u16>, conditions: &str) -> String {
+    let pairs = pairs.map_or_else(
+        || "As many pairs of runs as zenkai plans by itself for runs so short: what takes a minute, at most 200.".to_owned(),
+        |pairs| format!("At most {pairs} pairs of runs."),
+    );
     let mut page = format!(
-        "{}\nAt most {pairs} pairs of runs. The loop is judged by its CPU time in user mode, which neighbours on the same \
+        "{}\n{pairs} The loop is judged by its CPU time in user mode, which neighbours on the same \
          core lengthen too. The limits are judged by the wall clock. That of 95 % is only reached while the loop has a \
          CPU for itself; on a crowded machine the truth is between 0 and the one named. Those of 20 and 19 % are reached \
          on a crowded machine too. {conditions}\n\

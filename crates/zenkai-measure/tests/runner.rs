@@ -55,7 +55,8 @@ impl Stage for Made {
         // A little noise from the number of the run, so that no two are equal.
         let noise = f64::from(u8::try_from(self.runs * 7919 % 101).unwrap_or_default()) / 10_000.0;
         trial.status = Status::Ok;
-        trial.value = Some(if trial.arm == 0 { 1.0 } else { self.seconds } + noise);
+        trial.elapsed_s = if trial.arm == 0 { 1.0 } else { self.seconds } + noise;
+        trial.value = Some(trial.elapsed_s);
         Ok(())
     }
 
@@ -86,6 +87,35 @@ fn a_difference_is_found_and_the_experiment_ends() {
     assert_eq!(analyze(&store.plan, &store.trials).unwrap(), found);
     let settled = store.trials.iter().filter(|trial| trial.settled_s > 0.0).count();
     assert!(settled <= stage.switches && settled >= stage.switches - 2, "settled only after a switch");
+}
+
+/// Runs that do not count decide how many pairs are planned, and on disk the plan is changed before the first trial.
+#[test]
+fn what_fits_into_the_time_is_planned_before_the_first_trial() {
+    let planned = |fill_s: Option<f64>, settle_s: f64| {
+        let dir = tempfile::tempdir().unwrap();
+        let settle = Settle { at_least_s: settle_s, at_most_s: settle_s };
+        let mut store = Store::create(dir.path(), Plan { fill_s, settle, ..plan(2) }).unwrap();
+        let mut stage = Made { interrupt_at: Some(4), ..Made::new(1.0) };
+        assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Interrupted);
+        let (plan, trials) = Store::read(dir.path()).unwrap();
+        assert_eq!((trials.len(), plan.rule.looks.len()), (1, plan.rule.levels.len()));
+        assert_eq!(plan, store.plan);
+        assert!(dir.path().join("experiment.json.new").symlink_metadata().is_err());
+        // Going on does not change the plan any more.
+        let mut stage = Made { interrupt_at: Some(4), ..Made::new(0.001) };
+        assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Interrupted);
+        assert_eq!(plan, store.plan);
+        assert!(store.replan(plan.clone()).is_err());
+        plan.rule.looks
+    };
+    let usual = planned(None, 0.0);
+    assert_eq!(usual.last(), Some(&40));
+    assert_eq!(planned(Some(79.0), 0.0), usual, "40 pairs take longer already");
+    let longer = planned(Some(121.0), 0.0);
+    assert_eq!((longer.first(), longer.last()), (Some(&6), Some(&60)));
+    assert_eq!(planned(Some(10_000.0), 0.0).last(), Some(&200));
+    assert_eq!(planned(Some(121.0), 2.0), usual, "switches cost time too");
 }
 
 #[test]

@@ -14,7 +14,8 @@ pub(crate) use analyze::outcome;
 pub use analyze::{AnalyzeError, Comparison, analyze, series_of, settled_blocks, trials_of};
 pub use apart::{JoinError, Joined, SideOf, join, look_apart};
 pub use plan::{
-    Arm, Confirms, ENERGY_DOMAIN, Measure, Metric, PLAN_VERSION, Plan, Setting, Settle, Status, Trial,
+    Arm, Confirms, ENERGY_DOMAIN, MOST_PAIRS_OF_SHORT_RUNS, Measure, Metric, PLAN_VERSION, Plan, Setting,
+    Settle, Status, Trial,
 };
 pub use runner::{Finish, Progress, RunError, Stage, StageError, carry_out};
 pub use store::{Store, StoreError};

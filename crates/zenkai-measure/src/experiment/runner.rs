@@ -1,5 +1,7 @@
 //! Carrying out a plan: block after block, until every comparison has its verdict.
 
+use crate::statistics::real;
+
 use super::{
     analyze::{AnalyzeError, Comparison, analyze, settled_blocks},
     plan::{Plan, Settle, Status, Trial},
@@ -48,6 +50,11 @@ pub enum Progress<'a> {
     WarmedUp {
         /// What it gave.
         trial: &'a Trial,
+    },
+    /// Every arm ran once, and the first trial is about to start.
+    Begins {
+        /// The plan, with as many pairs as [`Plan::fill`] found room for.
+        plan: &'a Plan,
     },
     /// A trial ended.
     Trial {
@@ -157,7 +164,12 @@ fn run_on(
     told: &mut dyn FnMut(&Progress),
     comparisons: &mut Vec<Comparison>,
 ) -> Result<(), Stop> {
-    warm_up(&store.plan, stage, told)?;
+    let run_s = warm_up(&store.plan, stage, told)?;
+    let mut plan = store.plan.clone();
+    if store.trials.is_empty() && plan.fill(run_s) {
+        store.replan(plan)?;
+    }
+    told(&Progress::Begins { plan: &store.plan });
     loop {
         let settled = settled_blocks(&store.plan, &store.trials)?.len();
         let block = u32::try_from(settled).unwrap_or(u32::MAX);
@@ -179,21 +191,24 @@ fn is_look(plan: &Plan, blocks: usize) -> bool {
 }
 
 /// One run in every arm that does not count: caches are filled, and what cannot work is known before the first trial.
-fn warm_up(plan: &Plan, stage: &mut dyn Stage, told: &mut dyn FnMut(&Progress)) -> Result<(), Stop> {
+/// Gives the seconds that a run takes.
+fn warm_up(plan: &Plan, stage: &mut dyn Stage, told: &mut dyn FnMut(&Progress)) -> Result<f64, Stop> {
     let mut failures = Vec::new();
+    let mut elapsed_s = 0.0;
     for arm in 0..plan.arms.len() {
         told(&Progress::WarmUp { arm });
         stage.enter(arm)?;
         let mut trial = Trial::new(0, 0, 0, arm, Status::Failed, None);
         stage.run(&mut trial, false)?;
         told(&Progress::WarmedUp { trial: &trial });
+        elapsed_s += trial.elapsed_s;
         if trial.status != Status::Ok {
             failures.push(trial.reason.unwrap_or_else(|| "it gave no number".to_owned()));
         }
     }
     match failures.pop() {
         Some(why) if failures.len() + 1 == plan.arms.len() => Err(RunError::NothingWorks(why).into()),
-        _ => Ok(()),
+        _ => Ok(elapsed_s / real(plan.arms.len().max(1))),
     }
 }
 

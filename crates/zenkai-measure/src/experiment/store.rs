@@ -63,21 +63,11 @@ impl Store {
     /// Writes `plan` into the existing directory `dir`, on disk before this returns. Refuses a directory that has an
     /// experiment.
     pub fn create(dir: &Path, plan: Plan) -> Result<Self, StoreError> {
-        let path = dir.join("experiment.json");
-        let text = serde_json::to_vec_pretty(&plan).map_err(|error| io_error(&path, error.into()))?;
-        let mut options = OpenOptions::new();
-        let written = options.write(true).create_new(true).mode(MODE).open(&path).and_then(|mut file| {
-            file.write_all(&text)?;
-            file.write_all(b"\n")?;
-            file.sync_all()
-        });
-        written.map_err(|error| io_error(&path, error))?;
+        write(&dir.join("experiment.json"), &plan)?;
         let path = dir.join("trials.jsonl");
         let file = OpenOptions::new().append(true).create_new(true).mode(MODE).open(&path);
         let file = file.map_err(|error| io_error(&path, error))?;
-        // The names of new files are on disk only when the directory is (fsync(2)).
-        let synced = OpenOptions::new().read(true).open(dir).and_then(|dir| dir.sync_all());
-        synced.map_err(|error| io_error(dir, error))?;
+        sync(dir)?;
         Ok(Self { plan, trials: Vec::new(), path, file })
     }
 
@@ -102,6 +92,21 @@ impl Store {
         load(dir).map(|(plan, trials, _)| (plan, trials))
     }
 
+    /// Lays `plan` down in the place of the one there is, which must not have a trial yet. On disk when this returns; a
+    /// crash leaves one of the two.
+    pub fn replan(&mut self, plan: Plan) -> Result<(), StoreError> {
+        let refused = || io_error(&self.path, io::Error::other("there are trials of the plan already"));
+        let dir = self.path.parent().filter(|_| self.trials.is_empty()).ok_or_else(refused)?;
+        let (new, path) = (dir.join("experiment.json.new"), dir.join("experiment.json"));
+        // What a crash left of an earlier try.
+        let _ = rustix::fs::unlink(&new);
+        write(&new, &plan)?;
+        rustix::fs::rename(&new, &path).map_err(|error| io_error(&path, error.into()))?;
+        sync(dir)?;
+        self.plan = plan;
+        Ok(())
+    }
+
     /// Appends a trial; it is on disk when this returns. After an error (a full disk) the trial does not count.
     pub fn append(&mut self, trial: Trial) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(&trial).map_err(|error| io_error(&self.path, error.into()))?;
@@ -116,6 +121,24 @@ impl Store {
         self.trials.push(trial);
         Ok(())
     }
+}
+
+/// Writes a plan into a new file.
+fn write(path: &Path, plan: &Plan) -> Result<(), StoreError> {
+    let text = serde_json::to_vec_pretty(plan).map_err(|error| io_error(path, error.into()))?;
+    let mut options = OpenOptions::new();
+    let written = options.write(true).create_new(true).mode(MODE).open(path).and_then(|mut file| {
+        file.write_all(&text)?;
+        file.write_all(b"\n")?;
+        file.sync_all()
+    });
+    written.map_err(|error| io_error(path, error))
+}
+
+/// The names of new files are on disk only when the directory is (fsync(2)).
+fn sync(dir: &Path) -> Result<(), StoreError> {
+    let synced = OpenOptions::new().read(true).open(dir).and_then(|dir| dir.sync_all());
+    synced.map_err(|error| io_error(dir, error))
 }
 
 /// The plan, the trials, and how many bytes of the trials' file are whole lines.

@@ -84,6 +84,14 @@ impl Rule {
         self.levels = local_levels(&self.looks, self.alpha);
     }
 
+    /// Plans for at most `cap` pairs. To be called before the first trial only: the levels of all looks change.
+    pub fn cap(&mut self, cap: usize) {
+        let looks = looks(cap);
+        let kept = if self.looks.len() == 1 { looks.len() - 1 } else { 0 };
+        self.looks = looks[kept..].to_vec();
+        self.levels = local_levels(&self.looks, self.alpha);
+    }
+
     /// Gives this rule its part of the error rate that `many` tests share: with a part each, the chance that any of
     /// them is wrong is at most what one of them alone had before (Bonferroni).
     pub fn share(&mut self, many: usize) {

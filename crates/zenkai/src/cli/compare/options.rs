@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use zenkai_measure::{
-    experiment::{Confirms, Plan, Setting, Settle},
+    experiment::{Confirms, MOST_PAIRS_OF_SHORT_RUNS, Plan, Setting, Settle},
     statistics::{
         real,
         verdict::{self, Rule},
@@ -17,6 +17,11 @@ use zenkai_measure::{
 use zenkai_report::IDLE_ARM;
 
 use crate::cli::{CommandError, time};
+
+/// The most pairs where nothing else is asked for and runs are not short.
+const PAIRS: usize = 40;
+/// How long an experiment of short runs may take.
+const FILL_S: f64 = 60.0;
 
 /// Compare states of this machine, or commands: do they differ, and by how much?
 ///
@@ -77,9 +82,9 @@ pub(in crate::cli) struct Measuring {
     /// Go on until the difference is known to within this
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(in crate::cli) precision: Option<f64>,
-    /// Most pairs of runs
-    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u16).range(6..=1_000))]
-    pub(in crate::cli) pairs: u16,
+    /// Most pairs of runs [default: 40; in an experiment of short runs up to 200, as many as take a minute]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(6..=1_000))]
+    pub(in crate::cli) pairs: Option<u16>,
     /// A run that takes longer has failed: 30s, 5m
     #[arg(long, value_parser = time::duration)]
     pub(in crate::cli) timeout: Option<Duration>,
@@ -142,7 +147,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 
 impl Measuring {
     pub(in crate::cli) fn pairs(&self) -> usize {
-        usize::from(self.pairs)
+        self.pairs.map_or(PAIRS, usize::from)
     }
 
     /// The seed, a random one if none is given: the standard library's hasher takes its keys from the system.
@@ -173,6 +178,7 @@ impl Args {
     /// What the options change about the recommended plan.
     pub(super) fn adjust(&self, plan: &mut Plan, switches: bool) {
         self.measuring.adjust(plan, switches);
+        plan.fill_s = self.measuring.pairs.is_none().then_some(FILL_S);
         if self.fixed {
             plan.rule.look_once();
         }
@@ -226,13 +232,17 @@ pub(super) fn adjust_as(base: &Plan, plan: &mut Plan) {
 
 /// What is laid down before the first run, for the user.
 pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
-    let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
     let most = plan.rule.looks.last().copied().unwrap_or_default();
     tell(&format!(
         "{} arms, at most {most} runs of each in random order (seed {}):",
         plan.arms.len(),
         plan.order_seed
     ));
+    if let Some(within_s) = plan.fill_s {
+        tell(&format!(
+            "  (up to {MOST_PAIRS_OF_SHORT_RUNS} runs of each if all together take less than {within_s} s)"
+        ));
+    }
     for arm in &plan.arms {
         let settings: Vec<String> = arm.settings.iter().map(setting).collect();
         let what = match settings.len() {
@@ -263,7 +273,6 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
         plan.metric.name,
         100.0 * plan.rule.rho,
     ));
-    tell(&format!("judged after {} pairs", looks.join(", ")));
     tell(&format!(
         "if nothing differs, {:.1} % of such experiments say it does",
         100.0 * plan.rule.alpha * real(plan.arms.len().saturating_sub(1)),
@@ -274,12 +283,19 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
             100.0 * plan.rule.alpha * real(*among)
         ));
     }
+    tell_looks(plan, tell);
+    tell(&format!("kept in {}", dir.display()));
+}
+
+/// When the trials are judged, and what they find then.
+pub(super) fn tell_looks(plan: &Plan, tell: &mut dyn FnMut(&str)) {
+    let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
+    tell(&format!("judged after {} pairs", looks.join(", ")));
     // 2.8 sd √(2/n): power 80 % at a level of 5 %, two-sided.
     tell(&format!(
         "a difference of {:.2} times the spread of the runs is found four times in five",
-        2.8 * (2.0 / real(most.max(1))).sqrt(),
+        2.8 * (2.0 / real(plan.rule.looks.last().copied().unwrap_or(1).max(1))).sqrt(),
     ));
-    tell(&format!("kept in {}", dir.display()));
 }
 
 /// What comes after the experiment if it finds a difference, laid down before its first run.

@@ -14,6 +14,8 @@ use zenkai_measure::{
 };
 use zenkai_report::printable;
 
+use super::options;
+
 /// Half of the interval's bar, in characters.
 const HALF: u32 = 12;
 
@@ -54,6 +56,7 @@ impl<'a> Teller<'a> {
                 self.line(&[format!("a first run that does not count: {}", self.name(*arm))]);
             }
             Progress::WarmedUp { trial } => self.warmed_up(trial),
+            Progress::Begins { plan } => self.begins(plan),
             Progress::Trial { trial } => self.trial(trial),
             Progress::Again(why) => self.keep(&format!("this block is run again: {why}")),
             Progress::Look(comparisons) => self.look(comparisons),
@@ -69,16 +72,22 @@ impl<'a> Teller<'a> {
         if let (true, Some(why)) = (trial.status != Status::Ok, &trial.reason) {
             self.keep(&format!("{} failed: {why}", self.name(trial.arm)));
         }
-        if self.run_s.len() == self.plan.arms.len() {
-            let (run, most) = (mean(&self.run_s), self.most());
-            let least = self.plan.rule.looks.first().copied().unwrap_or(most) * self.plan.arms.len();
-            let cost = |runs: usize| clock(seconds(self.cost_s(runs)));
-            self.keep(&format!(
-                "a run takes {}; {} for {least} runs, {} for all {most}",
-                duration(run),
-                cost(least),
-                cost(most),
-            ));
+    }
+
+    fn begins(&mut self, plan: &Plan) {
+        let longer = plan.rule.looks.last() > self.plan.rule.looks.last();
+        self.plan = plan.clone();
+        let (run, most) = (mean(&self.run_s), self.most());
+        let least = self.plan.rule.looks.first().copied().unwrap_or(most) * self.plan.arms.len();
+        let cost = |runs: usize| clock(seconds(self.cost_s(runs)));
+        self.keep(&format!(
+            "a run takes {}; {} for {least} runs, {} for all {most}",
+            duration(run),
+            cost(least),
+            cost(most),
+        ));
+        if longer {
+            options::tell_looks(plan, &mut |line| self.keep(line));
         }
     }
 
@@ -87,11 +96,11 @@ impl<'a> Teller<'a> {
         self.plan.rule.looks.last().copied().unwrap_or_default() * self.plan.arms.len()
     }
 
-    /// Seconds that so many runs cost: five switches in eight runs, as blocks of four come out on average.
+    /// Seconds that so many runs cost.
     fn cost_s(&self, runs: usize) -> f64 {
         let settle =
             if self.switch_s.is_empty() { self.plan.settle.at_least_s } else { mean(&self.switch_s) };
-        real(runs) * (mean(&self.run_s) + 0.625 * settle)
+        self.plan.cost_s(runs, mean(&self.run_s), settle)
     }
 
     fn trial(&mut self, trial: &Trial) {
