@@ -92,13 +92,13 @@ fn intervals_cover_the_truth() {
 }
 
 /// The share of experiments that end with each verdict.
-fn verdicts(model: &Model, effect: f64, rho: f64, count: usize) -> [f64; 3] {
-    let rule = Rule { rho, ..Rule::new(Better::Lower, SEED, 40) };
+fn verdicts(model: &Model, cap: usize, effect: f64, rho: f64, count: usize) -> [f64; 3] {
+    let rule = Rule { rho, ..Rule::new(Better::Lower, SEED, cap) };
     let redraws: Vec<Redraws> =
         rule.looks.iter().map(|pairs| Redraws::new(rule.law, pairs * 2, DRAWS, SEED)).collect();
     let margin = rho.ln_1p();
     let mut counts = [0; 3];
-    for series in experiments(model, 40, effect, count) {
+    for series in experiments(model, cap, effect, count) {
         let mut verdict = 2;
         for ((pairs, level), redraws) in rule.looks.iter().zip(&rule.levels).zip(&redraws) {
             let so_far = series.first(*pairs).unwrap();
@@ -121,7 +121,7 @@ fn verdicts(model: &Model, effect: f64, rho: f64, count: usize) -> [f64; 3] {
 fn the_whole_path_of_looks_stays_at_five_per_cent() {
     let mut total = 0.0;
     for model in &MODELS {
-        let [different, ..] = verdicts(model, 0.0, 0.0, 2_000);
+        let [different, ..] = verdicts(model, 40, 0.0, 0.0, 2_000);
         eprintln!("{}: {:.2} % false alarms over nine looks", model.name, 100.0 * different);
         total += different / real(MODELS.len());
         assert!(different <= 0.065, "{}: {different}", model.name);
@@ -130,11 +130,24 @@ fn the_whole_path_of_looks_stays_at_five_per_cent() {
     assert!(total <= 0.055, "{total}");
 }
 
+/// The longest plan for short runs: seventeen looks.
+#[test]
+fn the_path_of_two_hundred_pairs_stays_at_five_per_cent() {
+    let mut total = 0.0;
+    for model in &MODELS {
+        let [different, ..] = verdicts(model, 200, 0.0, 0.0, 300);
+        eprintln!("{}: {:.2} % false alarms over seventeen looks", model.name, 100.0 * different);
+        total += different / real(MODELS.len());
+    }
+    eprintln!("mean {:.2} %", 100.0 * total);
+    assert!(total <= 0.055, "{total}");
+}
+
 #[test]
 fn equality_is_found_and_rarely_wrong() {
     for model in &MODELS {
-        let [_, right, _] = verdicts(model, 0.0, 0.02, 400);
-        let [_, wrong, _] = verdicts(model, 0.02_f64.ln_1p(), 0.02, 400);
+        let [_, right, _] = verdicts(model, 40, 0.0, 0.02, 400);
+        let [_, wrong, _] = verdicts(model, 40, 0.02_f64.ln_1p(), 0.02, 400);
         eprintln!("{}: equal {:.1} % of no effect, {:.1} % of 2 %", model.name, 100.0 * right, 100.0 * wrong);
         let floor = match model.name {
             "iid" => 0.25,
