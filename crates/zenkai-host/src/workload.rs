@@ -9,6 +9,7 @@ mod cgroup;
 mod child;
 mod family;
 mod output;
+mod stuck;
 
 use std::{
     io,
@@ -33,6 +34,10 @@ use output::Drain;
 /// Between the request to end (SIGTERM) and the order (SIGKILL) after a timeout or an interrupt: time enough to remove
 /// temporary files.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a killed process may take to go before the user hears of it. Freeing the memory of a large one takes a second
+/// or two; one in uninterruptible sleep goes when what it waits for has come (a disk, a server of NFS), and that may never
+/// be.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What to run, and within what bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +73,18 @@ pub enum Ended {
     TimedOut,
     /// We ended it: the user asked for that.
     Interrupted,
+}
+
+/// What is told of a job while it runs.
+#[derive(Debug)]
+pub enum Told<'a> {
+    /// It runs. The time that whoever hears of it takes is not added to the job's, as long as the job takes longer.
+    Started(Started<'a>),
+    /// It was killed and is still there: why, for the user, who may give up now.
+    Stuck(&'a str),
+    /// The first process has ended and its cgroup is still there: whoever reads the group's counters reads them for the
+    /// last time.
+    Ended,
 }
 
 /// A job that has begun.
@@ -141,26 +158,16 @@ pub struct DeviceIo {
     pub writes: u64,
 }
 
-/// Runs `job` to its end. `interrupt` ends it early as soon as it is readable. `started` is called once it runs; the
-/// time that this takes is not added to the job's, as long as the job takes longer.
+/// Runs `job` to its end. `interrupt` ends it early as soon as it is readable: a wish is read from it, at most 128 bytes,
+/// which is one signal of a signalfd(2). Of a job that is [`Told::Stuck`] the next wish is to wait for it no longer.
 ///
 /// What the job left running is killed: all that is in its cgroup, or without one, its process group. But for one that
 /// keeps the user's terminal: see there.
 ///
-/// Errors: it could not be started, and the message names the program and the reason.
-pub fn run(job: &Job, interrupt: Option<BorrowedFd>, started: &mut dyn FnMut(&Started)) -> io::Result<Ran> {
-    run_watched(job, interrupt, started, &mut || ())
-}
-
-/// As [`run`]; `ended` is called when the first process has ended and its cgroup is still there: whoever reads the
-/// group's counters reads them there for the last time.
-pub fn run_watched(
-    job: &Job,
-    interrupt: Option<BorrowedFd>,
-    started: &mut dyn FnMut(&Started),
-    ended: &mut dyn FnMut(),
-) -> io::Result<Ran> {
-    prepare(job)?.run(interrupt, started, ended)
+/// Errors: it could not be started, and the message names the program and the reason; or it was given up and still runs
+/// ([`io::ErrorKind::Interrupted`]).
+pub fn run(job: &Job, interrupt: Option<BorrowedFd>, told: &mut dyn FnMut(&Told)) -> io::Result<Ran> {
+    prepare(job)?.run(interrupt, told)
 }
 
 /// A job that has not begun, with its cgroup.
@@ -190,34 +197,28 @@ impl Prepared<'_> {
         directory(&self.group)
     }
 
-    /// As [`run_watched`].
-    pub fn run(
-        self,
-        interrupt: Option<BorrowedFd>,
-        started: &mut dyn FnMut(&Started),
-        ended: &mut dyn FnMut(),
-    ) -> io::Result<Ran> {
+    /// As [`run`].
+    pub fn run(self, interrupt: Option<BorrowedFd>, told: &mut dyn FnMut(&Told)) -> io::Result<Ran> {
         let Self { job, mut group } = self;
         let clocks = Clocks::now();
         let mut child = child::spawn(job, group.as_ref().ok())?;
         if job.cpu_max.is_some() && !child.joined {
-            end_all(&child, group.as_mut().ok());
-            child.reap()?;
+            abandon(&mut child, group.as_mut().ok(), PATIENCE);
             return Err(io::Error::other(format!("cpu.max cannot be set: {NOT_LET_IN}")));
         }
         let cgroup = if child.joined { directory(&group) } else { Err(NOT_LET_IN) };
-        started(&Started { pid: child.pid.as_raw_pid(), cgroup });
-        let (forced, end) = match wait(job, interrupt, &mut child) {
+        told(&Told::Started(Started { pid: child.pid.as_raw_pid(), cgroup }));
+        let (forced, end) = match wait(job, interrupt, &mut child, told) {
             Ok(ended) => ended,
             Err(error) => {
-                child.signal(Signal::KILL);
-                end_all(&child, group.as_mut().ok());
-                child.reap()?;
+                let is_given_up = error.kind() == io::ErrorKind::Interrupted;
+                let patience = if is_given_up { Duration::ZERO } else { PATIENCE };
+                abandon(&mut child, group.as_mut().ok(), patience);
                 return Err(error);
             }
         };
         let (suspended, clock_step) = clocks.since();
-        ended();
+        told(&Told::Ended);
         match &mut group {
             Ok(group) if job.terminal && forced.is_none() => group.release(),
             group => end_all(&child, group.as_mut().ok()),
@@ -248,33 +249,52 @@ fn directory(group: &Result<Cgroup, String>) -> Result<&Path, &str> {
     group.dir().ok_or("no cgroup version 2 hierarchy that can be written")
 }
 
+/// How far the first process has been brought to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Runs,
+    /// It was asked to (SIGTERM).
+    Asked,
+    /// It was killed.
+    Killed,
+    /// It was killed, and the user knows that it does not go.
+    Stuck,
+}
+
 /// Waits for the first process. Gives how we ended it, if we did, and when it had ended on CLOCK_MONOTONIC.
 fn wait(
     job: &Job,
     interrupt: Option<BorrowedFd>,
     child: &mut child::Child,
+    told: &mut dyn FnMut(&Told),
 ) -> io::Result<(Option<Ended>, Duration)> {
     let start = Instant::now();
     let mut limit = job.timeout;
     let mut forced = None;
+    let mut step = Step::Runs;
     loop {
         let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
-        if left.is_some_and(|left| left.is_zero()) {
-            child.signal(if forced.is_none() { Signal::TERM } else { Signal::KILL });
-            limit = forced.is_none().then(|| start.elapsed() + GRACE);
-            forced = forced.or(Some(Ended::TimedOut));
-            continue;
+        // In between a wish waits: there is nothing more to be done then.
+        let asked = interrupt.filter(|_| matches!(step, Step::Runs | Step::Stuck));
+        match (next(child, asked, left)?, step) {
+            (Woken::Ended, _) => return Ok((forced, monotonic())),
+            (Woken::Else, _) | (Woken::Late, Step::Stuck) => continue,
+            (Woken::Interrupted, Step::Stuck) => return Err(io::ErrorKind::Interrupted.into()),
+            (woken @ (Woken::Interrupted | Woken::Late), Step::Runs) => {
+                child.signal(Signal::TERM);
+                let ended = if woken == Woken::Late { Ended::TimedOut } else { Ended::Interrupted };
+                (forced, step, limit) = (Some(ended), Step::Asked, Some(GRACE));
+            }
+            (_, Step::Asked) => {
+                child.signal(Signal::KILL);
+                (step, limit) = (Step::Killed, Some(PATIENCE));
+            }
+            (_, Step::Killed) => {
+                told(&Told::Stuck(&stuck::why(Path::new("/proc"), child.pid)));
+                (step, limit) = (Step::Stuck, None);
+            }
         }
-        let asked = interrupt.filter(|_| forced.is_none());
-        let woken = next(child, asked, left)?;
-        if woken == Woken::Ended {
-            return Ok((forced, monotonic()));
-        }
-        if woken == Woken::Interrupted {
-            child.signal(Signal::TERM);
-            limit = Some(start.elapsed() + GRACE);
-            forced = Some(Ended::Interrupted);
-        }
+        limit = limit.map(|limit| start.elapsed() + limit);
     }
 }
 
@@ -283,7 +303,9 @@ fn wait(
 enum Woken {
     Ended,
     Interrupted,
-    /// It wrote something, which has been read, or the time is up.
+    /// The time is up.
+    Late,
+    /// It wrote something, which has been read.
     Else,
 }
 
@@ -297,8 +319,8 @@ fn next(
         waited.push(PollFd::from_borrowed_fd(fd?, PollFlags::IN));
         Some(waited.len() - 1)
     });
-    let left = left.map(Timespec::try_from).transpose().map_err(|_| Errno::INVAL)?;
-    match poll(&mut waited, left.as_ref()) {
+    let time = left.map(Timespec::try_from).transpose().map_err(|_| Errno::INVAL)?;
+    match poll(&mut waited, time.as_ref()) {
         Err(Errno::INTR) => return Ok(Woken::Else),
         result => result?,
     };
@@ -315,7 +337,26 @@ fn next(
     if err {
         child.err.read()?;
     }
-    Ok(if asked { Woken::Interrupted } else { Woken::Else })
+    if let Some(wish) = interrupt.filter(|_| asked) {
+        // Of an end that was closed there is nothing to read, and that is a wish too.
+        let _ = rustix::io::read(wish, &mut [0_u8; 128]);
+        return Ok(Woken::Interrupted);
+    }
+    // Also of a job that writes without a pause.
+    let is_late = left.is_some_and(|left| left.is_zero()) || !out && !err;
+    Ok(if is_late { Woken::Late } else { Woken::Else })
+}
+
+/// Kills the first process and what came of it, and waits for it so long.
+fn abandon(child: &mut child::Child, group: Option<&mut Cgroup>, patience: Duration) {
+    child.signal(Signal::KILL);
+    end_all(child, group);
+    let time = Timespec::try_from(patience).ok();
+    let mut waited = [PollFd::new(&child.pidfd, PollFlags::IN)];
+    // Who is still there when we end is init's.
+    if poll(&mut waited, time.as_ref()) == Ok(1) {
+        let _ = child.reap();
+    }
 }
 
 /// Kills what is left. The first process is not reaped yet, so that its number still means this group.

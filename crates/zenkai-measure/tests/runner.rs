@@ -38,10 +38,11 @@ impl Stage for Made {
         Ok(settle.at_least_s)
     }
 
-    fn run(&mut self, trial: &mut Trial, _: bool) -> Result<(), StageError> {
+    fn run(&mut self, trial: &mut Trial, _: bool, stuck: &mut dyn FnMut(&str)) -> Result<(), StageError> {
         assert_eq!(self.entered, Some(trial.arm));
         self.runs += 1;
         if self.interrupt_at == Some(self.runs) {
+            stuck("it waits in the kernel");
             return Err(StageError::Interrupted);
         }
         if self.failing.contains(&trial.arm) {
@@ -135,7 +136,10 @@ fn wherever_it_is_interrupted_it_goes_on_to_the_same_kind_of_end() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::create(dir.path(), plan(2)).unwrap();
         let mut stage = Made { interrupt_at: Some(interrupt_at), ..Made::new(1.2) };
-        assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Interrupted);
+        let mut stuck = 0;
+        let mut note = |progress: &Progress| stuck += usize::from(matches!(progress, Progress::Stuck(_)));
+        assert_eq!(carry_out(&mut store, &mut stage, &mut note).unwrap(), Finish::Interrupted);
+        assert_eq!(stuck, 1);
         drop(store);
         let mut store = Store::open(dir.path()).unwrap();
         let Ok(Finish::Done(found)) = quietly(&mut store, &mut Made::new(1.2)) else { panic!("not done") };

@@ -20,6 +20,11 @@ fn ran(job: &Job) -> Ran {
     run(job, None, &mut |_| ()).unwrap()
 }
 
+/// The cgroup of a job that has begun.
+fn watched(told: &Told) -> Option<PathBuf> {
+    if let Told::Started(started) = told { started.cgroup.ok().map(Path::to_owned) } else { None }
+}
+
 fn alive(pid: &[u8]) -> bool {
     let pid = std::str::from_utf8(pid).unwrap().trim().parse().unwrap();
     rustix::process::test_kill_process(Pid::from_raw(pid).unwrap()).is_ok()
@@ -71,13 +76,94 @@ fn what_does_not_listen_is_killed() {
 fn an_interrupt_ends_it() {
     let (reader, mut writer) = io::pipe().unwrap();
     let mut seen = 0;
-    let mut started = |started: &Started| {
+    let mut told = |told: &Told| {
+        let Told::Started(started) = told else { return };
         seen = started.pid;
         io::Write::write_all(&mut writer, b"x").unwrap();
     };
-    let ran = run(&job(&["sleep", "30"]), Some(reader.as_fd()), &mut started).unwrap();
+    let ran = run(&job(&["sleep", "30"]), Some(reader.as_fd()), &mut told).unwrap();
     assert_eq!(ran.ended, Ended::Interrupted);
     assert!(seen > 1 && ran.elapsed < Duration::from_secs(20));
+}
+
+/// Keeps a thread of a process from ending, as a disk does that does not answer, until the other end is closed: a traced
+/// thread stays as a zombie until its tracer, which must be one thread all the time, has gone (ptrace(2)).
+fn hold(pid: i32, until: io::PipeReader) -> std::thread::JoinHandle<()> {
+    let (held, is_held) = std::sync::mpsc::channel();
+    let holder = std::thread::spawn(move || {
+        let tasks = format!("/proc/{pid}/task");
+        let thread = loop {
+            #[expect(clippy::disallowed_methods, reason = "a test looks for the threads of its own process")]
+            let mut names = std::fs::read_dir(&tasks).unwrap().map(|entry| entry.unwrap().file_name());
+            let other = names.find_map(|name| name.to_str()?.parse().ok().filter(|id: &i32| *id != pid));
+            if let Some(other) = other {
+                break other;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        let nothing = std::ptr::null_mut::<std::ffi::c_void>();
+        // SAFETY: no memory of ours is named.
+        #[expect(unsafe_code, reason = "neither std nor rustix can trace")]
+        let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, nothing, nothing) };
+        assert_eq!(seized, 0, "{}", io::Error::last_os_error());
+        held.send(()).unwrap();
+        let _ = io::Read::read(&mut { until }, &mut [0]);
+    });
+    is_held.recv().unwrap();
+    holder
+}
+
+/// Runs what cannot be ended; gives what came of it, its number, and what the user was told.
+fn stuck(gives_up: bool) -> Option<(io::Result<Ran>, i32, Vec<String>)> {
+    let (reader, mut wish) = io::pipe().unwrap();
+    let (holds, lets_go) = io::pipe().unwrap();
+    let (mut holds, mut lets_go) = (Some(holds), Some(lets_go));
+    let (mut holder, mut seen, mut heard) = (None, 0, Vec::new());
+    let mut told = |told: &Told| match told {
+        Told::Started(started) => {
+            seen = started.pid;
+            holder = Some(hold(seen, holds.take().unwrap()));
+            io::Write::write_all(&mut wish, b"x").unwrap();
+        }
+        Told::Stuck(why) => {
+            heard.push((*why).to_owned());
+            if gives_up {
+                io::Write::write_all(&mut wish, b"x").unwrap();
+            } else {
+                lets_go = None;
+            }
+        }
+        Told::Ended => heard.push("ended".to_owned()),
+    };
+    let script =
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)).start()\ntime.sleep(60)";
+    let ran = run(&job(&["python3", "-c", script]), Some(reader.as_fd()), &mut told);
+    if gives_up {
+        assert!(alive(seen.to_string().as_bytes()));
+    }
+    drop(lets_go);
+    holder?.join().unwrap();
+    Some((ran, seen, heard))
+}
+
+#[test]
+fn what_cannot_be_ended_is_told_and_waited_for() {
+    let Some((ran, pid, heard)) = stuck(false) else { return };
+    assert_eq!(ran.unwrap().ended, Ended::Interrupted);
+    let [why, end] = heard.as_slice() else { panic!("{heard:?}") };
+    assert!(why.starts_with(&format!("process {pid} (")), "{why}");
+    assert!(
+        why.contains(") was killed but has not ended: ") && why.contains("traces it") && end == "ended",
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_ended_can_be_given_up() {
+    let Some((ran, _, heard)) = stuck(true) else { return };
+    // It did not end, so nothing is said of what it took.
+    assert_eq!(ran.unwrap_err().kind(), io::ErrorKind::Interrupted);
+    assert_eq!(heard.len(), 1, "{heard:?}");
 }
 
 #[test]
@@ -208,7 +294,7 @@ fn what_a_command_at_our_terminal_leaves_running_goes_on() {
         let mut quick = job(&["sh", "-c", leaves, note.to_str().unwrap()]);
         (quick.terminal, quick.cgroup) = (true, cgroup);
         let mut dir = None;
-        run(&quick, None, &mut |started| dir = started.cgroup.ok().map(Path::to_owned)).unwrap();
+        run(&quick, None, &mut |told| dir = watched(told).or(dir.take())).unwrap();
         let pid = super::cgroup::read(&note).unwrap();
         assert!(alive(pid.trim().as_bytes()), "cgroup {cgroup}");
         if let Some(dir) = dir {
@@ -241,13 +327,17 @@ fn a_group_can_be_watched_before_the_job_begins() {
     let job = job(&["true"]);
     let prepared = prepare(&job).unwrap();
     let before = prepared.cgroup().map(Path::to_owned).map_err(str::to_owned);
-    let mut during = None;
-    let mut started = |started: &Started| {
-        during = Some(started.cgroup.map(Path::to_owned).map_err(str::to_owned));
+    let mut heard = Vec::new();
+    let mut told = |told: &Told| {
+        heard.push(match told {
+            Told::Started(started) => Some(started.cgroup.map(Path::to_owned).map_err(str::to_owned)),
+            Told::Ended => None,
+            Told::Stuck(why) => panic!("{why}"),
+        });
     };
-    let ran = prepared.run(None, &mut started, &mut || ()).unwrap();
+    let ran = prepared.run(None, &mut told).unwrap();
     assert_eq!(ran.ended, Ended::Exited(0));
-    assert_eq!(during, Some(before));
+    assert_eq!(heard, [Some(before), None]);
     let none = Job { cgroup: false, ..job };
     assert_eq!(prepare(&none).unwrap().cgroup(), Err("not asked for"));
 }
@@ -255,13 +345,13 @@ fn a_group_can_be_watched_before_the_job_begins() {
 #[test]
 fn a_cgroup_counts_all_and_goes() {
     let mut dir = None;
-    let mut started = |started: &Started| dir = started.cgroup.ok().map(Path::to_owned);
+    let mut told = |told: &Told| dir = watched(told).or(dir.take());
     // The second child is not waited for, so that only the cgroup sees its time.
     let spin = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
     let script =
         format!("(setsid sh -c '{spin}; echo > $0/done' $0 &) ; until [ -e $0/done ]; do sleep 0.01; done");
     let place = tempfile::tempdir().unwrap();
-    let ran = run(&job(&["sh", "-c", &script, place.path().to_str().unwrap()]), None, &mut started).unwrap();
+    let ran = run(&job(&["sh", "-c", &script, place.path().to_str().unwrap()]), None, &mut told).unwrap();
     match ran.cgroup {
         Ok(used) => {
             assert_eq!(Some(&used.dir), dir.as_ref());

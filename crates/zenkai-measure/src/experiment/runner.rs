@@ -20,8 +20,9 @@ pub trait Stage {
     fn settle(&mut self, settle: &Settle) -> Result<f64, StageError>;
 
     /// Runs the workload once and fills in what it gave. The place of the trial in the order is set; without `counts`
-    /// it has none, and nothing of it is kept.
-    fn run(&mut self, trial: &mut Trial, counts: bool) -> Result<(), StageError>;
+    /// it has none, and nothing of it is kept. `stuck` is told why it cannot be ended, if so.
+    fn run(&mut self, trial: &mut Trial, counts: bool, stuck: &mut dyn FnMut(&str))
+    -> Result<(), StageError>;
 
     /// Looks whether the arm that was entered is still what it was. The reason if somebody else changed it.
     fn disturbed(&mut self) -> Option<String>;
@@ -63,6 +64,8 @@ pub enum Progress<'a> {
     },
     /// A block was spoilt and is drawn again; why.
     Again(&'a str),
+    /// The workload was killed and does not end; why.
+    Stuck(&'a str),
     /// The trials were judged.
     Look(&'a [Comparison]),
 }
@@ -199,7 +202,7 @@ fn warm_up(plan: &Plan, stage: &mut dyn Stage, told: &mut dyn FnMut(&Progress)) 
         told(&Progress::WarmUp { arm });
         stage.enter(arm)?;
         let mut trial = Trial::new(0, 0, 0, arm, Status::Failed, None);
-        stage.run(&mut trial, false)?;
+        stage.run(&mut trial, false, &mut |why| told(&Progress::Stuck(why)))?;
         told(&Progress::WarmedUp { trial: &trial });
         elapsed_s += trial.elapsed_s;
         if trial.status != Status::Ok {
@@ -247,7 +250,7 @@ fn run_block(
         if switched {
             trial.settled_s = stage.settle(&store.plan.settle)?;
         }
-        stage.run(&mut trial, true)?;
+        stage.run(&mut trial, true, &mut |why| told(&Progress::Stuck(why)))?;
         if let Some(why) = stage.disturbed() {
             trial.status = Status::Discarded;
             trial.reason = Some(why);

@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         let kept =
             file.as_mut().map_or_else(|| Kept::Memory([Recording::mark(), about].concat()), Kept::File);
         let live = args.live.then(Live::default);
-        Session { interrupt: &interrupt, sampler, time: args.time, live, kept }.follow(command, out)
+        Session { interrupt: &interrupt, sampler, time: args.time, live, kept }.follow(command, out, err)
     })?;
     let lost = if let Kept::Lost(error) = &kept { Some(error.to_string()) } else { None };
     let recording = match (session::body(kept)?, &args.output) {

@@ -22,7 +22,7 @@ use zenkai_tune::transaction::Session;
 
 use super::{
     CommandError, Exit, change,
-    compare::{self, ArmSpec, LiveArm, LiveStage, Measuring},
+    compare::{self, ArmSpec, LiveArm, LiveStage, Measuring, visible},
     guard::Guard,
     output, time,
 };
@@ -143,7 +143,7 @@ fn lay_down(
     let mut plan = Plan::new(Vec::new(), args.command.clone(), metric, better, seed, pairs);
     args.measuring.adjust(&mut plan, true);
     stage.ready(&plan, &[], Path::new(""));
-    let run_s = one_run(&mut stage)?;
+    let run_s = one_run(&mut stage, err)?;
     let dir = compare::directory(args.out.as_ref(), "bisect", plan.created_unix_s)?;
     let laid = Laid::new(sides, plan, run_s);
     laid.write(&dir)?;
@@ -152,7 +152,7 @@ fn lay_down(
 }
 
 /// Runs the workload once, to know that it works and how long it takes.
-fn one_run(stage: &mut LiveStage) -> Result<f64, CommandError> {
+fn one_run(stage: &mut LiveStage, err: &mut dyn Write) -> Result<f64, CommandError> {
     // What the machine does to a run, such as a clock that is set, is no fault of the workload.
     const TRIES: usize = 3;
     let mut trial = Trial::new(0, 0, 0, 0, Status::Discarded, None);
@@ -161,7 +161,7 @@ fn one_run(stage: &mut LiveStage) -> Result<f64, CommandError> {
         if ran.is_err() || trial.status != Status::Discarded {
             break;
         }
-        ran = stage.run(&mut trial, false);
+        ran = stage.run(&mut trial, false, &mut |why| _ = writeln!(err, "{}", visible(&compare::stuck(why))));
     }
     let left = stage.leave();
     left.map_err(CommandError::not_restored)?;

@@ -28,7 +28,7 @@ use super::{CommandError, Exit, change, error, experiment::Stored, guard::Guard,
 pub(super) use arm::ArmSpec;
 use confirm::Confirmation;
 pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
-pub(super) use progress::Teller;
+pub(super) use progress::{Teller, stuck};
 pub(super) use stage::{LiveArm, LiveStage};
 pub(super) use trust::{dir_with as trusted_dir, make as make_dir};
 pub(super) use zenkai_report::printable as visible;

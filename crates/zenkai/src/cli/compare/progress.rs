@@ -19,6 +19,11 @@ use super::options;
 /// Half of the interval's bar, in characters.
 const HALF: u32 = 12;
 
+/// That a workload cannot be ended, and what can be done about it.
+pub(in crate::cli) fn stuck(why: &str) -> String {
+    format!("zenkai: {why}. zenkai waits for it; Ctrl-C leaves it behind")
+}
+
 /// Tells how an experiment goes.
 pub(in crate::cli) struct Teller<'a> {
     plan: Plan,
@@ -59,6 +64,7 @@ impl<'a> Teller<'a> {
             Progress::Begins { plan } => self.begins(plan),
             Progress::Trial { trial } => self.trial(trial),
             Progress::Again(why) => self.keep(&format!("this block is run again: {why}")),
+            Progress::Stuck(why) => self.keep(&stuck(why)),
             Progress::Look(comparisons) => self.look(comparisons),
         }
     }

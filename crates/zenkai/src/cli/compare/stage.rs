@@ -1,8 +1,8 @@
 //! The live machine as the stage of an experiment.
 
 use std::{
-    cell::RefCell,
     collections::BTreeMap,
+    io::ErrorKind,
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -11,7 +11,7 @@ use zenkai_host::{
     HeldLatency, Knob, LiveHost, Value,
     gauges::{Happened, Interrupt, wait},
     hold_cpu_dma_latency, value,
-    workload::{self, Ended, Job, Ran},
+    workload::{self, Ended, Job, Ran, Told},
 };
 use zenkai_measure::{
     experiment::{
@@ -250,7 +250,11 @@ impl<'a> LiveStage<'a> {
         self.until.is_some_and(|until| Instant::now() >= until)
     }
 
-    fn run_job(&mut self, trial: &Trial) -> Result<(Ran, Option<Recording>), StageError> {
+    fn run_job(
+        &mut self,
+        trial: &Trial,
+        stuck: &mut dyn FnMut(&str),
+    ) -> Result<(Ran, Option<Recording>), StageError> {
         let arm = self.arms.get(trial.arm).ok_or_else(|| failed("there is no such arm"))?;
         let job = Job {
             argv: arm.workload.argv.clone(),
@@ -263,27 +267,32 @@ impl<'a> LiveStage<'a> {
         };
         // Opened before the command starts: it takes ten milliseconds and more.
         let mut instruments = self.sample.map(|_| self.instruments.take().unwrap_or_else(Instruments::open));
-        let sampler = RefCell::new(None);
-        let mut started = |started: &workload::Started| {
-            let Some((interval, instruments)) = self.sample.zip(instruments.take()) else { return };
-            let cgroup = started.cgroup.ok().and_then(Path::to_str).map(str::to_owned);
-            let no_cgroup = started.cgroup.err().map(str::to_owned);
-            let options =
-                Options { interval, cgroup, no_cgroup, pid: u32::try_from(started.pid).ok(), cpu: None };
-            // Without a thread there is no recording, as below.
-            *sampler.borrow_mut() = Sampler::begin(instruments, &options).ok();
-        };
-        let (mut recording, mut kept) = (None, None);
-        // While the cgroup is there: the counters of one that was removed have no last value. What began only after the
-        // command had ended says nothing about it. Sampling explains; an experiment is good without it, and each trial
-        // tells that it has none.
-        let mut ended = || {
-            if let Some(sampler) = sampler.borrow_mut().take() {
-                (recording, kept) = sampler.finish();
+        let (mut sampler, mut recording, mut kept) = (None, None, None);
+        let mut told = |told: &Told| match told {
+            Told::Started(started) => {
+                let Some((interval, instruments)) = self.sample.zip(instruments.take()) else { return };
+                let cgroup = started.cgroup.ok().and_then(Path::to_str).map(str::to_owned);
+                let no_cgroup = started.cgroup.err().map(str::to_owned);
+                let options =
+                    Options { interval, cgroup, no_cgroup, pid: u32::try_from(started.pid).ok(), cpu: None };
+                // Sampling explains; an experiment is good without it, and each trial tells that it has none.
+                sampler = Sampler::begin(instruments, &options).ok();
+            }
+            Told::Stuck(why) => stuck(why),
+            // While the cgroup is there: the counters of one that was removed have no last value. What began only after
+            // the command had ended says nothing about it.
+            Told::Ended => {
+                if let Some(sampler) = sampler.take() {
+                    (recording, kept) = sampler.finish();
+                }
             }
         };
-        let ran = workload::run_watched(&job, Some(self.interrupt.as_fd()), &mut started, &mut ended);
-        let ran = ran.map_err(|error| failed(arm.workload.explain(&error)))?;
+        let ran = workload::run(&job, Some(self.interrupt.as_fd()), &mut told);
+        let ran = ran.map_err(|error| match error.kind() {
+            // Given up by the user, who knows why.
+            ErrorKind::Interrupted => StageError::Interrupted,
+            _ => failed(arm.workload.explain(&error)),
+        })?;
         self.instruments = kept;
         Ok((ran, recording))
     }
@@ -383,7 +392,12 @@ impl Stage for LiveStage<'_> {
     }
 
     #[expect(clippy::disallowed_methods, reason = "the program's clock is read here, for the trial's record")]
-    fn run(&mut self, trial: &mut Trial, counts: bool) -> Result<(), StageError> {
+    fn run(
+        &mut self,
+        trial: &mut Trial,
+        counts: bool,
+        stuck: &mut dyn FnMut(&str),
+    ) -> Result<(), StageError> {
         if wait(self.interrupt, None, Duration::ZERO).is_ok_and(|happened| happened == Happened::Signal) {
             return Err(StageError::Interrupted);
         }
@@ -392,7 +406,7 @@ impl Stage for LiveStage<'_> {
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         trial.started_unix_s = now.as_secs_f64();
-        let (ran, recording) = self.run_job(trial)?;
+        let (ran, recording) = self.run_job(trial, stuck)?;
         if ran.ended == Ended::Interrupted {
             return Err(StageError::Interrupted);
         }

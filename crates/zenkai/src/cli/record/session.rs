@@ -14,7 +14,10 @@ use zenkai_host::{
 use zenkai_measure::sampler::{Live, Recording, Sampler};
 
 use super::{command::Command, live};
-use crate::cli::{CommandError, Exit};
+use crate::cli::{
+    CommandError, Exit,
+    compare::{stuck, visible},
+};
 
 /// How often the newest samples are shown.
 const SHOWN: Duration = Duration::from_secs(1);
@@ -70,6 +73,8 @@ pub(super) enum Over {
     Time,
     /// Somebody asked for it.
     Signal,
+    /// The same, and the command could not be ended.
+    LeftBehind,
 }
 
 impl<'a> Session<'a> {
@@ -79,11 +84,12 @@ impl<'a> Session<'a> {
         mut self,
         mut command: Option<Command>,
         out: &mut dyn Write,
+        err: &mut dyn Write,
     ) -> Result<(Kept<'a>, Over, Option<Ran>), CommandError> {
         let start = Instant::now();
         let step = if self.live.is_some() { SHOWN } else { WRITTEN };
         let mut lines = 0;
-        let over = loop {
+        let mut over = loop {
             let next = step * (lines + 1);
             let end = self.time.unwrap_or(Duration::MAX);
             let left = next.min(end).saturating_sub(start.elapsed());
@@ -105,11 +111,17 @@ impl<'a> Session<'a> {
             }
         };
         if let Some(command) = command.as_mut().filter(|_| over != Over::Command) {
-            self.end(command)?;
+            self.end(command, err)?;
         }
         let rest = self.sampler.stop().to_bytes().split_off(Recording::mark().len());
         self.kept.put(&rest);
-        let ran = command.map(Command::finish).transpose()?;
+        let ran = match command.map(Command::finish).transpose() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                over = Over::LeftBehind;
+                None
+            }
+            ran => ran?,
+        };
         Ok((self.kept, over, ran))
     }
 
@@ -134,20 +146,36 @@ impl<'a> Session<'a> {
         self.kept.put(&piece);
     }
 
-    /// Ends the command, which is sampled until then.
-    fn end(&self, command: &mut Command) -> io::Result<()> {
+    /// Ends the command, which is sampled until then, or leaves it behind.
+    fn end(&self, command: &mut Command, err: &mut dyn Write) -> io::Result<()> {
         command.end();
-        while wait(self.interrupt, Some(&command.process), SHOWN)? != Happened::Ended {
-            // It ends already; more cannot be asked for.
-            self.interrupt.take();
+        let mut is_stuck = false;
+        loop {
+            match wait(self.interrupt, Some(&command.process), SHOWN)? {
+                Happened::Ended => return Ok(()),
+                Happened::Nothing => {}
+                Happened::Signal => {
+                    self.interrupt.take();
+                    if is_stuck {
+                        command.end();
+                        return Ok(());
+                    }
+                    // It ends already; more cannot be asked for.
+                }
+            }
+            if let Some(why) = command.stuck() {
+                is_stuck = true;
+                writeln!(err, "{}", visible(&stuck(&why)))?;
+            }
         }
-        Ok(())
     }
 }
 
 /// How `record` ends: as the command did, whose exit code is ours.
 pub(super) fn exit(over: Over, ran: Option<&Ran>, err: &mut dyn Write) -> io::Result<Exit> {
-    let Some(ran) = ran else { return Ok(Exit::Fine) };
+    let Some(ran) = ran else {
+        return Ok(if over == Over::LeftBehind { Exit::Interrupted } else { Exit::Fine });
+    };
     match (ran.ended, over) {
         (Ended::Exited(0), _) => {}
         (Ended::Exited(code), Over::Command) => {
