@@ -157,8 +157,10 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 #[test]
 fn ctrl_c_is_the_commands() {
     let script = "trap 'echo caught' INT; echo ready; read x; read x; echo $x; exit 9";
-    // Some shells stay to wait, and end by the Ctrl-C that they get too.
-    let line = format!("exec {} record -- sh -c \"$SCRIPT\"", env!("CARGO_BIN_EXE_zenkai"));
+    // Some shells stay to wait, and end by the Ctrl-C that they get too. Tests that a script runs in the background
+    // ignore it (POSIX, "Signals and Error Handling"), and what ignores it from its start cannot trap it.
+    let record = format!("{} record -- sh -c \"$SCRIPT\"", env!("CARGO_BIN_EXE_zenkai"));
+    let line = format!("exec env --default-signal=INT {record}");
     // util-linux's script(1) makes the terminal.
     let made = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
