@@ -4,20 +4,21 @@
 //! set for us (Documentation/admin-guide/cgroup-v2.rst; Documentation/admin-guide/cgroup-v1/cgroups.rst).
 
 use std::{
+    ffi::OsStr,
     io,
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    fs::{AtFlags, CWD, Dir, Mode, OFlags},
+    fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags},
     io::Errno,
     process::{Pid, Signal, getpid, kill_process, test_kill_process},
 };
 
-use super::{CgroupUse, DeviceIo, Job};
+use super::{CgroupUse, DeviceIo, Job, stuck};
 
 /// First part of the names of our cgroups; our number and another one follow.
 const PREFIX: &str = "zenkai-";
@@ -27,6 +28,10 @@ const KEEPING: &str = "zenkai-record-";
 const NAMES: u32 = 64;
 /// Largest file that is read: `cgroup.procs` of 100 000 processes.
 const LARGEST: usize = 1024 * 1024;
+/// Groups that are looked at below one of ours at most: more may a workload not make that we are to tidy up after.
+const GROUPS: usize = 4096;
+/// What reading a cgroup says that is no more, or has only threads in it.
+const GONE: [Option<Errno>; 3] = [Some(Errno::NOENT), Some(Errno::NODEV), Some(Errno::OPNOTSUPP)];
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -116,7 +121,11 @@ impl Cgroup {
             return Err("no cgroup version 2 hierarchy that can be written".to_owned());
         };
         if !self.keeps {
-            wait_until_empty(dir).map_err(|error| format!("{}/cgroup.events: {error}", dir.display()))?;
+            wait_until_empty(dir).map_err(|error| {
+                let stays = pids(dir).ok().and_then(|pids| Pid::from_raw(*pids.first()?));
+                let why = stays.map_or_else(|| error.to_string(), |pid| stuck::why(Path::new("/proc"), pid));
+                format!("{}: {why}", dir.display())
+            })?;
         }
         let get = |name: &str| {
             let path = dir.join(name);
@@ -157,7 +166,7 @@ impl Drop for Cgroup {
             if !self.keeps {
                 let _ = wait_until_empty(dir);
             }
-            let _ = remove(dir);
+            remove(dir);
         }
     }
 }
@@ -169,15 +178,56 @@ fn kill_all(dir: &Path) {
         return;
     }
     for _ in 0..8 {
-        let pids = read(&dir.join("cgroup.procs")).unwrap_or_default();
-        if pids.trim().is_empty() {
+        let pids = pids(dir).unwrap_or_default();
+        if pids.is_empty() {
             return;
         }
-        for pid in pids.lines().filter_map(|line| Pid::from_raw(line.trim().parse().ok()?)) {
+        for pid in pids.into_iter().filter_map(Pid::from_raw) {
             // A process that has gone meanwhile is what was wanted.
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+/// The processes in a cgroup and in those that were made in it; 0 for one that we cannot see (pid_namespaces(7)).
+fn pids(dir: &Path) -> io::Result<Vec<i32>> {
+    let groups = tree(dir);
+    if groups.len() >= GROUPS {
+        return Err(Errno::TOOBIG.into());
+    }
+    let mut pids = Vec::new();
+    for group in groups {
+        match read(&group.join("cgroup.procs")) {
+            Ok(text) => pids.extend(text.lines().filter_map(|line| line.trim().parse::<i32>().ok())),
+            // It has gone, or the processes of its threads are told further up (cgroup-v2.rst, "Threads").
+            Err(error) if GONE.contains(&Errno::from_io_error(&error)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(pids)
+}
+
+/// A cgroup and those that were made in it, each after all that are in it. Nothing of what is mounted there.
+fn tree(dir: &Path) -> Vec<PathBuf> {
+    let device = |dir: &Path| rustix::fs::lstat(dir).ok().map(|shape| shape.st_dev);
+    let ours = device(dir);
+    let mut found = vec![dir.to_owned()];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).cloned()
+        && found.len() < GROUPS
+    {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // It may go at any moment.
+        let entries = rustix::fs::open(&parent, flags, Mode::empty()).and_then(Dir::new);
+        let dirs = entries.into_iter().flatten().flatten().filter(|entry| {
+            entry.file_type() == FileType::Directory && !matches!(entry.file_name().to_bytes(), b"." | b"..")
+        });
+        let paths = dirs.map(|entry| parent.join(OsStr::from_bytes(entry.file_name().to_bytes())));
+        found.extend(paths.filter(|path| device(path) == ours));
+        at += 1;
+    }
+    found.reverse();
+    found
 }
 
 /// Ends the jobs of every zenkai that was killed: of a job only the first process dies with it. `dead` is the number of
@@ -242,28 +292,39 @@ fn within_limits<'a>(own: &'a Path, mount: &'a Path) -> impl Iterator<Item = &'a
 
 /// Where a hierarchy is mounted, and our own cgroup in it. `option` is the controller wanted of version 1.
 fn place(kind: &str, option: &str) -> Option<(PathBuf, PathBuf)> {
+    let text = |path: &str| read(Path::new(path)).ok();
+    let us = getpid().as_raw_pid().to_string();
+    // A mount that another one covers, or one of another namespace's groups, may look as if we were in it.
+    let is_ours = |dir: &Path| {
+        read(&dir.join("cgroup.procs")).is_ok_and(|pids| pids.lines().any(|pid| pid.trim() == us))
+    };
+    let places = places(&text("/proc/self/mountinfo")?, &text("/proc/self/cgroup")?, kind, option);
+    places.into_iter().find(|(_, own)| is_ours(own))
+}
+
+/// The places where a hierarchy may be, by proc_pid_mountinfo(5) and cgroups(7).
+fn places(mounts: &str, own: &str, kind: &str, option: &str) -> Vec<(PathBuf, PathBuf)> {
     let listed = |text: &str, name: &str| name.is_empty() || text.split(',').any(|word| word == name);
-    let mounts = read(Path::new("/proc/self/mountinfo")).ok()?;
-    // "36 35 98:0 /root /mount/point rw - type source super,options" (proc_pid_mountinfo(5)).
-    let (root, mount) = mounts.lines().find_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        let mut right = right.split(' ');
-        let fits = right.next() == Some(kind) && listed(right.nth(1)?, option);
-        let mut left = left.split(' ').skip(3);
-        fits.then_some((left.next()?, left.next()?))
-    })?;
-    let own = read(Path::new("/proc/self/cgroup")).ok()?;
-    // "0::/path" is version 2; "4:cpu,cpuacct:/path" is version 1 (cgroups(7)).
+    // "0::/path" is version 2; "4:cpu,cpuacct:/path" is version 1.
     let path = own.lines().find_map(|line| {
         let (number, (controllers, path)) =
             line.split_once(':').and_then(|(a, b)| Some((a, b.split_once(':')?)))?;
         let fits = if option.is_empty() { number == "0" } else { listed(controllers, option) };
         fits.then_some(path)
-    })?;
-    // A path that leads out of what is mounted here ("/../x") belongs to another namespace.
-    let below = Path::new(path).strip_prefix(root).ok()?;
-    let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    plain.then(|| (PathBuf::from(mount), Path::new(mount).join(below)))
+    });
+    // "36 35 98:0 /root /mount/point rw - type source super,options"
+    let place = move |line: &str| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let fits = right.next() == Some(kind) && listed(right.nth(1)?, option);
+        let mut left = left.split(' ').skip(3);
+        let (root, mount) = (left.next()?, left.next()?);
+        // A path that leads out of what is mounted here ("/../x") belongs to another namespace.
+        let below = Path::new(path?).strip_prefix(root).ok()?;
+        let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        (fits && plain).then(|| (PathBuf::from(mount), Path::new(mount).join(below)))
+    };
+    mounts.lines().filter_map(place).collect()
 }
 
 /// Makes a directory with a name of ours, after removing what a killed zenkai left there.
@@ -299,8 +360,7 @@ fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
                 kill_all(&dir);
                 let _ = wait_until_empty(&dir);
             }
-            // Refused while something is in it.
-            let _ = remove(&dir);
+            remove(&dir);
         }
     }
     Ok(())
@@ -311,17 +371,22 @@ fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
 fn is_of_our_namespace(dir: &Path) -> bool {
     let namespace = |pid: &str| rustix::fs::readlink(format!("/proc/{pid}/ns/pid"), Vec::new());
     let Ok(own) = namespace("self") else { return false };
-    let pids = read(&dir.join("cgroup.procs"));
-    // A process that we cannot see has the number 0.
-    pids.is_ok_and(|pids| {
-        pids.lines().all(|pid| {
-            pid != "0" && namespace(pid).map_or_else(|error| error == Errno::NOENT, |theirs| theirs == own)
-        })
-    })
+    let is_ours = |pid: &i32| {
+        let theirs = namespace(&pid.to_string());
+        *pid != 0 && theirs.map_or_else(|error| error == Errno::NOENT, |theirs| theirs == own)
+    };
+    pids(dir).is_ok_and(|pids| pids.iter().all(is_ours))
 }
 
-fn remove(dir: &Path) -> io::Result<()> {
-    Ok(rustix::fs::unlinkat(CWD, dir, AtFlags::REMOVEDIR)?)
+/// Removes a cgroup and those that were made in it, unless something runs there.
+fn remove(dir: &Path) {
+    let one = |dir: &Path| rustix::fs::unlinkat(CWD, dir, AtFlags::REMOVEDIR).is_ok();
+    if !one(dir) && pids(dir).is_ok_and(|pids| pids.is_empty()) {
+        // One that is refused keeps those around it; the next run looks at them again.
+        for inner in tree(dir) {
+            one(&inner);
+        }
+    }
 }
 
 /// Waits for `populated 0` in `cgroup.events`, whose changes poll(2) tells.
@@ -426,6 +491,43 @@ mod tests {
             std::fs::write(&path, free).unwrap();
         }
         assert_eq!(names(root.path()), [PathBuf::new()]);
+    }
+
+    #[test]
+    fn all_mounts_are_looked_at() {
+        // A container with version 1, where somebody has mounted version 2 three times.
+        let mounts = "30 1 0:26 /kubepods/a /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n\
+                      31 1 0:27 /../../.. /host/cgroup rw - cgroup2 cgroup2 rw\n\
+                      32 1 0:27 /other /mnt rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n\
+                      33 1 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\nx - cgroup2\n";
+        let found = |own: &str, kind, option| -> Vec<String> {
+            places(mounts, own, kind, option).into_iter().map(|(_, own)| own.display().to_string()).collect()
+        };
+        let own = "4:cpuacct,cpu:/kubepods/a/b\n1:name=systemd:/\n0::/run\n";
+        assert_eq!(found(own, "cgroup2", ""), ["/sys/fs/cgroup/unified/run"]);
+        assert_eq!(found(own, "cgroup", "cpu"), ["/sys/fs/cgroup/cpu,cpuacct/b"]);
+        assert_eq!(found("0::/other/x\n", "cgroup2", ""), ["/mnt/x", "/sys/fs/cgroup/unified/other/x"]);
+        assert!(found("0::/../x\n", "cgroup2", "").is_empty() && found("", "cgroup2", "").is_empty());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test that makes a tree to look at")]
+    fn a_tree_is_walked_from_its_leaves_and_not_left() {
+        let root = tempfile::tempdir().unwrap();
+        let ours = root.path().join("zenkai-1-0");
+        std::fs::create_dir_all(ours.join("a/b")).unwrap();
+        std::fs::create_dir_all(root.path().join("beside/inner")).unwrap();
+        std::os::unix::fs::symlink(root.path().join("beside"), ours.join("link")).unwrap();
+        assert_eq!(tree(&ours), [ours.join("a/b"), ours.join("a"), ours.clone()]);
+        assert_eq!(tree(&ours.join("link")).len(), 1, "a link is nobody's tree");
+        std::fs::write(ours.join("a/b/cgroup.procs"), "7\n0\n").unwrap();
+        assert_eq!(pids(&ours).unwrap(), [7, 0]);
+        remove(&ours);
+        assert!(ours.join("a/b").is_dir(), "something runs in it");
+        for number in 0..GROUPS {
+            std::fs::create_dir(ours.join(number.to_string())).unwrap();
+        }
+        assert!(pids(&ours).is_err() && !is_of_our_namespace(&ours));
     }
 
     #[test]

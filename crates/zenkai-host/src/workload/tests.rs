@@ -377,6 +377,58 @@ fn a_cgroup_counts_all_and_goes() {
     }
 }
 
+/// The groups that a workload made in its own, as a manager of containers does, go with it.
+#[test]
+fn groups_of_a_workloads_own_go_too() {
+    let place = tempfile::tempdir().unwrap();
+    let note = place.path().join("note");
+    let mut dir = None;
+    let mut told = |told: &Told| {
+        let Told::Started(started) = told else { return };
+        dir = started.cgroup.ok().map(Path::to_owned);
+        let text = dir.as_deref().map_or("/nowhere", |dir| dir.to_str().unwrap());
+        script(&note.with_extension("new"), text);
+        rustix::fs::rename(note.with_extension("new"), &note).unwrap();
+    };
+    let groups = "until [ -e $0 ]; do sleep 0.01; done; cd \"$(cat $0)\" && mkdir -p a/b && \
+                  { sleep 60 & echo $! > a/b/cgroup.procs; } && exit 5";
+    let ran = run(&job(&["sh", "-c", groups, note.to_str().unwrap()]), None, &mut told).unwrap();
+    let Some(dir) = dir else { return eprintln!("no cgroup here: {:?}", ran.cgroup) };
+    assert_eq!(ran.ended, Ended::Exited(5), "{ran:?}");
+    assert!(ran.cgroup.is_ok(), "{ran:?}");
+    assert!(rustix::fs::stat(&dir).is_err(), "{} is left", dir.display());
+}
+
+/// A container's zenkai has another number outside of it, so that its group's name says nothing here.
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test needs a process that is not a job's, and moves it by hand"
+)]
+fn what_runs_in_another_namespace_is_left_alone() {
+    use std::process::{Command, Stdio};
+    let Ok(used) = ran(&job(&["true"])).cgroup else { return };
+    let group = used.dir.with_file_name("zenkai-4194303-0");
+    let inner = group.join("inner");
+    rustix::fs::mkdir(&group, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    rustix::fs::mkdir(&inner, rustix::fs::Mode::from_raw_mode(0o755)).unwrap();
+    let script = format!(
+        "echo 0 > {}/cgroup.procs && exec unshare -p -f sh -c 'echo up; exec sleep 60'",
+        inner.display()
+    );
+    let mut orphan = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0; 3];
+    let is_up = io::Read::read_exact(orphan.stdout.as_mut().unwrap(), &mut said).is_ok();
+    self::ran(&job(&["true"]));
+    let lives = orphan.try_wait().unwrap().is_none();
+    let _ = std::fs::write(group.join("cgroup.kill"), "1");
+    orphan.wait().unwrap();
+    cgroup::wait_until_empty(&group).unwrap();
+    ran(&job(&["true"]));
+    assert!(rustix::fs::stat(&group).is_err());
+    assert!(lives || !is_up, "killed by the next run");
+}
+
 #[test]
 fn bandwidth_is_limited_or_refused() {
     let mut half = job(&["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]);
