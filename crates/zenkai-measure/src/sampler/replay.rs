@@ -11,7 +11,7 @@ use super::{
     codec::{take, take_bytes, take_record, take_row, take_size},
     source::Source,
     taker::{ABOUT, END, HEADER, Header, PROCESSES, SAMPLE, TEMPLATES},
-    template::{lines, numbers_in},
+    template::{Line, lines, numbers_in},
 };
 
 /// Told of everything in a recording, in its order.
@@ -83,16 +83,16 @@ struct Followable {
     row: Vec<u64>,
     /// Channel number, rule, and where its columns stand.
     gives: Vec<(usize, Derived, Vec<usize>)>,
-    /// For each of them, of which files the columns are, as a hash.
-    files: Vec<u64>,
+    /// For each of them, whose the columns are, as a hash.
+    whose: Vec<u64>,
 }
 
 /// What a channel last showed.
 #[derive(Default)]
 struct State {
     before: Vec<u64>,
-    /// Of which files that was: when one CPU goes and another comes, as many columns are others.
-    files: u64,
+    /// Whose that was: when one CPU goes and another comes, as many columns are others.
+    whose: u64,
     at_ns: u64,
     seen: bool,
 }
@@ -193,14 +193,7 @@ impl Replay {
         // To know whether a file is sound nobody needs to know what its columns mean.
         if let Some(source) = followed.source.filter(|_| listener.wants() >= Wanted::Values) {
             let found = lines(template);
-            let mut owners = vec![""; new.row.len()];
-            for line in &found.lines {
-                for column in line.columns() {
-                    if let Some(owner) = owners.get_mut(column.at) {
-                        *owner = line.section;
-                    }
-                }
-            }
+            let owners = owners(&found.lines, new.row.len());
             let mut channels = Channels::default();
             (source.channels)(&found, &mut channels);
             for (section, reason) in &found.failed {
@@ -219,11 +212,11 @@ impl Replay {
                     listener.channel(&derived);
                     self.channels.push(State::default());
                 }
-                let mut files = DefaultHasher::new();
+                let mut whose = DefaultHasher::new();
                 for &at in &columns {
-                    owners.get(at).hash(&mut files);
+                    owners.get(at).hash(&mut whose);
                 }
-                new.files.push(files.finish());
+                new.whose.push(whose.finish());
                 new.gives.push((channel, derived, columns));
             }
         }
@@ -267,12 +260,12 @@ impl Replay {
     /// What a row says.
     fn parts(&mut self, number: usize, at: usize, listener: &mut dyn Listener) -> Option<()> {
         let template = self.sources.get(number)?.templates.get(at)?;
-        for ((channel, derived, columns), files) in template.gives.iter().zip(&template.files) {
+        for ((channel, derived, columns), whose) in template.gives.iter().zip(&template.whose) {
             self.values.clear();
             self.values.extend(columns.iter().filter_map(|&at| template.row.get(at)));
             let state = self.channels.get_mut(*channel)?;
             let passed = seconds(self.at_ns - state.at_ns);
-            let same = state.before.len() == self.values.len() && state.files == *files;
+            let same = state.before.len() == self.values.len() && state.whose == *whose;
             let comparable = state.seen && (same || derived.rule.may_grow()) && passed > 0.0;
             if comparable || derived.rule.is_level() {
                 let part = derived
@@ -283,12 +276,30 @@ impl Replay {
                 listener.part(*channel, Span { from_ns, at_ns: self.at_ns }, part);
             }
             std::mem::swap(&mut state.before, &mut self.values);
-            state.files = *files;
+            state.whose = *whose;
             state.at_ns = self.at_ns;
             state.seen = true;
         }
         Some(())
     }
+}
+
+/// Whose each number is: that of a file, of a line in it (`cpu3` of `/proc/schedstat`), and below a heading of CPUs
+/// (`/proc/interrupts`) of one of them.
+fn owners<'template>(lines: &[Line<'template>], numbers: usize) -> Vec<[Option<&'template str>; 3]> {
+    let heads = lines.first().map_or(&[][..], |line| &line.words);
+    let heads: Vec<&str> = heads.iter().map_while(|word| word.text()).collect();
+    let is_table = heads.first().is_some_and(|head| head.starts_with("CPU"));
+    let mut owners = vec![[None; 3]; numbers];
+    for line in lines {
+        for (nth, column) in line.columns().into_iter().enumerate() {
+            let head = heads.get(nth).copied().filter(|_| is_table);
+            if let Some(owner) = owners.get_mut(column.at) {
+                *owner = [Some(line.section), line.label(), head];
+            }
+        }
+    }
+    owners
 }
 
 /// Nanoseconds as seconds.

@@ -274,6 +274,34 @@ fn a_cpu_that_takes_another_s_place_is_not_compared_with_it() {
 }
 
 #[test]
+fn a_column_or_line_that_takes_another_cpu_s_place_is_not_compared_with_it() {
+    let table = |head: &str, one: u32, two: u32| {
+        format!(
+            "           {head}\n  24:  {one}  {two}  PCI-MSI  1-edge  nvme0q1\nLOC:  {two}  {one}  Timer\n"
+        )
+    };
+    let recording = made(
+        "interrupts",
+        &[&table("CPU0  CPU1", 100, 5), &table("CPU0  CPU3", 110, 900), &table("CPU0  CPU3", 130, 910)],
+    );
+    let mean = |name: &str, recording: &Recording| {
+        let all = recording.summaries();
+        let found = all.iter().find(|each| each.channel.name == name).unwrap();
+        (found.intervals, found.mean)
+    };
+    // Only from the second to the third: 20 on CPU 0 and 10 on CPU 3.
+    assert_eq!(mean("interrupts.24.nvme0q1", &recording), (1, 30.0));
+    assert_eq!(mean("interrupts.loc", &recording), (1, 30.0));
+    assert_eq!(mean("interrupts.cpu0", &recording).0, 2, "it was there all the time");
+    let lines = |cpu: &str, waited: u64| {
+        format!("version 17\ncpu0 0 0 0 0 0 0 0 {waited} 1\n{cpu} 0 0 0 0 0 0 0 {} 1\n", waited * 7)
+    };
+    let (second, third) = (lines("cpu3", 2_000_000_000), lines("cpu3", 3_000_000_000));
+    let recording = made("schedstat", &[&lines("cpu1", 1_000_000_000), &second, &third]);
+    assert_eq!(mean("sched.run_delay", &recording), (1, 8.0));
+}
+
+#[test]
 fn a_reset_is_left_out_of_the_mean() {
     let recording = made("cpu", &["ctxt 100\n", "ctxt 200\n", "ctxt 5\n", "ctxt 105\n"]);
     assert_eq!(recording.means()["sched.context_switches"], 100.0);
