@@ -37,21 +37,7 @@ struct Side {
 
 impl Side {
     fn open(name: &str) -> Result<Self, CommandError> {
-        let path = PathBuf::from(name);
-        let dir = match path.metadata() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && labels::is_label(name) => {
-                let kept = labels::recording(name);
-                if kept.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-                    return Err(CommandError::usage(anyhow!(
-                        "{name} is no directory and no label of a recording"
-                    ))
-                    .hint("`zenkai capture --list` shows the labels")
-                    .hint(format!("zenkai record --runs 10 --label {name} -- COMMAND")));
-                }
-                kept
-            }
-            _ => path,
-        };
+        let dir = labels::find_recording(name)?;
         let (plan, all) = Store::read(&dir).map_err(|error| unreadable(&dir, error))?;
         let settled = settled_blocks(&plan, &all).map_err(|error| {
             CommandError::usage(anyhow!("{}: {error}", dir.display()))

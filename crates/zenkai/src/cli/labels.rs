@@ -62,6 +62,23 @@ pub(super) fn recording(label: &str) -> PathBuf {
     PathBuf::from(format!("{}/{label}", state_folder("recordings")))
 }
 
+/// The directory of the recording that is called so: a directory, or a label.
+pub(super) fn find_recording(name: &str) -> Result<PathBuf, CommandError> {
+    let path = PathBuf::from(name);
+    let is_absent =
+        |path: &PathBuf| path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if !is_absent(&path) || !is_label(name) {
+        return Ok(path);
+    }
+    let kept = recording(name);
+    if is_absent(&kept) {
+        return Err(CommandError::usage(anyhow!("{name} is no directory and no label of a recording"))
+            .hint("`zenkai capture --list` shows the labels")
+            .hint(format!("zenkai record --runs 10 --label {name} -- COMMAND")));
+    }
+    Ok(kept)
+}
+
 /// Makes the directory of a recording, for root's eyes only.
 pub(super) fn make_recording(label: &str) -> Result<PathBuf, CommandError> {
     make_state_folder("recordings")?;
@@ -85,8 +102,10 @@ pub(super) fn check(label: &str) -> Result<(), CommandError> {
     // Captures and recordings share their names, since `zenkai diff` takes both.
     for (what, kept) in [("capture", path(label)), ("recording", recording(label))] {
         if kept.symlink_metadata().is_ok() {
-            return Err(CommandError::usage(anyhow!("there is a {what} called {label} already"))
-                .hint(format!("another name, or remove {} first", kept.display())));
+            let error = CommandError::usage(anyhow!("there is a {what} called {label} already"))
+                .hint(format!("another name, or remove {} first", kept.display()));
+            let goes_on = format!("zenkai record --resume {label}, where it was interrupted");
+            return Err(if what == "recording" { error.hint(goes_on) } else { error });
         }
     }
     Ok(())

@@ -78,6 +78,9 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         show::show(&read(path)?, args.all, args.json, out)?;
         return Ok(Exit::Fine);
     }
+    if let Some(name) = &args.several.resume {
+        return args.several.go_on(name, args.json, out, err);
+    }
     if !Options::INTERVALS.contains(&args.interval) {
         return Err(CommandError::usage(anyhow!("--interval must be 10ms to 1s")));
     }

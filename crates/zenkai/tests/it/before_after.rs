@@ -181,24 +181,62 @@ fn a_recording_that_cannot_be_made_says_so() {
     fails(&["--runs", "4", "--", "true"], "has been used for an experiment already");
 }
 
+/// A command that from its fourth run on waits as long as `hold` is there.
+fn held(dir: &Path) -> String {
+    fs::write(dir.join("hold"), "").unwrap();
+    let (count, hold) = (dir.join("count"), dir.join("hold"));
+    format!(
+        "echo >> {0}; test $(wc -l < {0}) -lt 4 || while test -e {1}; do sleep 0.02; done",
+        text(&count),
+        text(&hold)
+    )
+}
+
 #[test]
-fn an_interrupted_recording_keeps_its_runs() {
+fn an_interrupted_recording_keeps_its_runs_and_goes_on() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("kept");
     let child = start({
-        let mut command = program(&["record", "--runs", "1000", "--out", text(&kept)]);
-        command.args(["--", "sh", "-c", &workload(dir.path())]);
-        fs::write(dir.path().join("n"), "0.02").unwrap();
+        let mut command = program(&["record", "--runs", "7", "--out", text(&kept)]);
+        command.args(["--", "sh", "-c", &held(dir.path())]);
         command
     });
-    until("five runs", || trials(&kept).len() >= 5);
+    // The first does not count.
+    until("two runs", || trials(&kept).len() == 2);
     send("-INT", &child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
-    assert!(said(&output).contains("runs are kept"), "{}", said(&output));
-    let after = record(dir.path(), "after", "0.02", &[]);
-    let found = report(text(&kept), &after);
-    assert!(found["before"]["runs"].as_u64().unwrap() >= 5, "{found}");
+    let remedy = format!("to go on: zenkai record --resume {}", text(&kept));
+    assert!(
+        said(&output).contains("2 runs are kept") && said(&output).contains(&remedy),
+        "{}",
+        said(&output)
+    );
+
+    let refuses = |args: &[&str], wanted: &str| {
+        let output = program(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(wanted), "{wanted}: {}", said(&output));
+    };
+    let again = format!("zenkai record --resume {}", text(&kept));
+    refuses(&["compare", "--resume", text(&kept)], &again);
+    refuses(&["record", "--runs", "7", "--out", text(&kept), "--", "true"], &again);
+    refuses(&["record", "--resume", "no-such-label"], "no directory and no label of a recording");
+    refuses(&["record", "--resume", text(&kept), "--", "true"], "cannot be used with");
+    let capture = fs::read_to_string(kept.join("machine.capture")).unwrap();
+    plant(text(&kept), "/proc/sys/kernel/osrelease", "2.6.32");
+    refuses(&["record", "--resume", text(&kept)], "kernel: 2.6.32 then, ");
+    fs::write(kept.join("machine.capture"), capture).unwrap();
+
+    let count = || fs::read_to_string(dir.path().join("count")).unwrap().len();
+    let before = count();
+    fs::remove_file(dir.path().join("hold")).unwrap();
+    // The second time all of them are there.
+    for _ in 0..2 {
+        let output = program(&["record", "--resume", text(&kept), "--json"]).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        assert_eq!((trials(&kept).len(), count() - before), (7, 6), "five, and one that does not count");
+    }
 }
 
 /// Labels, in a state directory that is this test's own. `$1` is the program.
@@ -219,6 +257,14 @@ set +e
 "$1" record --runs 4 --label mistyped -- /no/such/program; echo "mistyped $?"
 "$1" record --runs 4 --label ../x -- true; echo "bad $?"
 test -e /var/lib/zenkai/recordings/mistyped && echo "the label is gone"
+here=/var/lib/zenkai; touch $here/hold
+held="echo >> $here/count; test \$(wc -l < $here/count) -lt 4 || while test -e $here/hold; do sleep 0.02; done"
+"$1" record --runs 5 --label cut -- sh -c "$held" & cut=$!
+until test "$(cat $here/count 2> /dev/null | wc -l)" -ge 4; do sleep 0.02; done
+kill -TERM $cut; wait $cut; echo "cut $?"
+rm $here/hold
+"$1" record --runs 5 --label cut -- sh -c "$held"; echo "taken $?"
+"$1" record --resume cut; echo "whole $? $(wc -l < $here/recordings/cut/trials.jsonl)"
 umount /var/lib/zenkai
 "#;
 
@@ -247,9 +293,14 @@ fn labels_are_kept_for_root_and_never_overwritten() {
         "there is a recording called before-upgrade already",
         "mistyped 2",
         "bad 2",
+        "to go on: zenkai record --resume cut\n",
+        "cut 130\n",
+        "zenkai record --resume cut, where it was interrupted",
+        "5 runs, kept in /var/lib/zenkai/recordings/cut, 2 of them there already",
+        "whole 0 5\n",
     ] {
         assert!(said.contains(wanted), "{wanted}:\n{said}");
     }
-    assert_eq!(said.matches("taken 2").count(), 2, "{said}");
+    assert_eq!(said.matches("taken 2").count(), 3, "{said}");
     assert!(!said.contains("the label is gone"), "a mistyped command takes no label: {said}");
 }

@@ -30,7 +30,7 @@ use confirm::Confirmation;
 pub(super) use options::{Args, Better as Direction, Measuring, directory, now_unix_s};
 pub(super) use progress::{Teller, stuck};
 pub(super) use stage::{LiveArm, LiveStage};
-pub(super) use trust::{dir_with as trusted_dir, make as make_dir};
+pub(super) use trust::{dir as trusted_experiment, dir_with as trusted_dir, make as make_dir};
 pub(super) use zenkai_report::printable as visible;
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
@@ -164,6 +164,13 @@ impl Asked {
         let dir = trust::dir(dir)?;
         let store = Store::open(&dir)?;
         let plan = &store.plan;
+        if plan.arms.len() == 1 {
+            return Err(CommandError::usage(anyhow!(
+                "{} is a recording and compares nothing",
+                dir.display()
+            ))
+            .hint(resume("record", &dir)));
+        }
         if plan.arms.iter().any(|arm| arm.parts.is_empty()) {
             return Err(of_a_search(&dir));
         }
@@ -253,14 +260,14 @@ fn carry_on(
                 return Err(error);
             }
             teller.keep(&format!("{} runs are kept in {}", store.trials.len(), dir.display()));
-            Err(error.hint(resume(&dir)))
+            Err(error.hint(resume("compare", &dir)))
         }
     }
 }
 
-/// The command that goes on with the experiment in `dir`, as a shell reads it.
-fn resume(dir: &Path) -> String {
-    zenkai_report::shell(&["zenkai", "compare", "--resume", &dir.to_string_lossy()].map(str::to_owned))
+/// The command that goes on with what `command` keeps in `dir`, as a shell reads it.
+pub(super) fn resume(command: &str, dir: &Path) -> String {
+    zenkai_report::shell(&["zenkai", command, "--resume", &dir.to_string_lossy()].map(str::to_owned))
 }
 
 fn told(finish: &Finish, dir: &Path, teller: &mut Teller) -> Exit {
@@ -268,7 +275,7 @@ fn told(finish: &Finish, dir: &Path, teller: &mut Teller) -> Exit {
         Finish::Done(_) => Exit::Fine,
         Finish::Interrupted => {
             teller.keep("interrupted; the machine is as it was");
-            teller.keep(&format!("to go on: {}", resume(dir)));
+            teller.keep(&format!("to go on: {}", resume("compare", dir)));
             Exit::Interrupted
         }
     }
@@ -337,8 +344,9 @@ pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     if let Err(error) = trust::make_new(&dir.join("samples")) {
         let shown = dir.display();
         return Err(if error.kind() == std::io::ErrorKind::AlreadyExists {
+            let command = if plan.arms.len() == 1 { "record" } else { "compare" };
             CommandError::usage(anyhow!("{shown} has been used for an experiment already"))
-                .hint(format!("{}, or another directory with --out", resume(dir)))
+                .hint(format!("{}, or another directory with --out", resume(command, dir)))
         } else {
             failed(error).into()
         });

@@ -17,7 +17,7 @@ const FILES: [&str; 3] = ["experiment.json", "trials.jsonl", "samples"];
 
 /// The experiment's directory with all links followed. Refused for root when others could have written what is in it,
 /// or exchanged it for another.
-pub(super) fn dir(dir: &Path) -> Result<PathBuf, CommandError> {
+pub(in crate::cli) fn dir(dir: &Path) -> Result<PathBuf, CommandError> {
     dir_with(dir, &FILES)
 }
 
