@@ -14,7 +14,7 @@ mod stuck;
 use std::{
     io,
     os::fd::BorrowedFd,
-    path::{Path, PathBuf},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -85,6 +85,8 @@ pub enum Told<'a> {
     /// The first process has ended and its cgroup is still there: whoever reads the group's counters reads them for the
     /// last time.
     Ended,
+    /// Something that it left running was killed and is still there: why, for the user. Other jobs run beside it.
+    Left(&'a str),
 }
 
 /// A job that has begun.
@@ -124,38 +126,6 @@ pub struct Ran {
     pub suspended: Duration,
     /// Whether the wall clock was set meanwhile, by more than one second.
     pub clock_step: bool,
-    /// What its cgroup used, or why there was none.
-    pub cgroup: Result<CgroupUse, String>,
-}
-
-/// What all processes of a job took together, waited for or not: the counters of its cgroup.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CgroupUse {
-    /// Where it was; it is gone now.
-    pub dir: PathBuf,
-    /// `user_usec` of `cpu.stat`.
-    pub user: Duration,
-    /// `system_usec` of `cpu.stat`.
-    pub system: Duration,
-    /// `memory.peak`, which counts the page cache too, or why it is not known.
-    pub memory_peak_bytes: Result<u64, String>,
-    /// `io.stat`, a line a device, or why it is not known. What went through a device mapper shows at both devices.
-    pub io: Result<Vec<DeviceIo>, String>,
-}
-
-/// A line of `io.stat` (Documentation/admin-guide/cgroup-v2.rst).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeviceIo {
-    /// `major:minor`.
-    pub device: String,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// Read requests.
-    pub reads: u64,
-    /// Write requests.
-    pub writes: u64,
 }
 
 /// Runs `job` to its end. `interrupt` ends it early as soon as it is readable: a wish is read from it, at most 128 bytes,
@@ -219,14 +189,15 @@ impl Prepared<'_> {
         };
         let (suspended, clock_step) = clocks.since();
         told(&Told::Ended);
-        match &mut group {
-            Ok(group) if job.terminal && forced.is_none() => group.release(),
-            group => end_all(&child, group.as_mut().ok()),
+        if !job.terminal || forced.is_some() {
+            end_all(&child, group.as_mut().ok());
         }
         child.out.rest()?;
         child.err.rest()?;
         let reaped = child.reap()?;
-        let cgroup = group.and_then(Cgroup::finish);
+        if let Some(why) = group.ok().and_then(|mut group| group.close()) {
+            told(&Told::Left(&why));
+        }
         Ok(Ran {
             ended: forced.unwrap_or(reaped.ended),
             elapsed: end.saturating_sub(child.start),
@@ -239,7 +210,6 @@ impl Prepared<'_> {
             stderr: std::mem::take(&mut child.err).kept(),
             suspended,
             clock_step,
-            cgroup: if child.joined { cgroup } else { Err(NOT_LET_IN.to_owned()) },
         })
     }
 }

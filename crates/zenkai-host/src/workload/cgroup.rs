@@ -1,4 +1,4 @@
-//! A cgroup for one job: it counts what all its processes take, and nothing gets out of it.
+//! A cgroup for one job: it counts what all its processes take, for whoever reads it, and nothing gets out of it.
 //!
 //! It is made below our own cgroup, or further up where more controllers are on, but never above a limit that somebody
 //! set for us (Documentation/admin-guide/cgroup-v2.rst; Documentation/admin-guide/cgroup-v1/cgroups.rst).
@@ -18,7 +18,7 @@ use rustix::{
     process::{Pid, Signal, getpid, kill_process, test_kill_process},
 };
 
-use super::{CgroupUse, DeviceIo, Job, stuck};
+use super::{Job, stuck};
 
 /// First part of the names of our cgroups; our number and another one follow.
 const PREFIX: &str = "zenkai-";
@@ -35,11 +35,10 @@ const GONE: [Option<Errno>; 3] = [Some(Errno::NOENT), Some(Errno::NODEV), Some(E
 /// How long killed processes may take to go.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The cgroup of one job, removed when dropped. What is in it then is killed, or goes on in our own cgroup where the job
-/// keeps the user's terminal.
+/// The cgroup of one job, removed when closed or dropped.
 #[derive(Debug)]
 pub(super) struct Cgroup {
-    /// Whether what is left in it goes on.
+    /// Whether what is left in it goes on: where the job keeps the user's terminal.
     keeps: bool,
     /// In the version 2 hierarchy.
     unified: Option<PathBuf>,
@@ -100,7 +99,7 @@ impl Cgroup {
     }
 
     /// Moves all that is in it to our own cgroup. What has made cgroups of its own stays in them.
-    pub(super) fn release(&self) {
+    fn release(&self) {
         let (Some(dir), Some((_, own))) = (&self.unified, place("cgroup2", "")) else { return };
         // As long as new ones are born.
         for _ in 0..8 {
@@ -115,38 +114,23 @@ impl Cgroup {
         }
     }
 
-    /// Waits until nothing is in it any more, unless that goes on, reads its counters and removes it.
-    pub(super) fn finish(self) -> Result<CgroupUse, String> {
-        let Some(dir) = &self.unified else {
-            return Err("no cgroup version 2 hierarchy that can be written".to_owned());
-        };
-        if !self.keeps {
-            wait_until_empty(dir).map_err(|error| {
-                let stays = pids(dir).ok().and_then(|pids| Pid::from_raw(*pids.first()?));
-                let why = stays.map_or_else(|| error.to_string(), |pid| stuck::why(Path::new("/proc"), pid));
-                format!("{}: {why}", dir.display())
-            })?;
+    /// Removes it. What is in it then is killed, or goes on in our own cgroup. Gives why something was killed and is still
+    /// there: then it stays, and the next run looks at it again.
+    pub(super) fn close(&mut self) -> Option<String> {
+        if self.keeps {
+            self.release();
+        } else {
+            self.kill();
         }
-        let get = |name: &str| {
-            let path = dir.join(name);
-            read(&path).map_err(|error| format!("{}: {error}", path.display()))
-        };
-        let cpu = get("cpu.stat")?;
-        let time = |key: &str| {
-            let value = cpu.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());
-            let missing = || format!("{}/cpu.stat: no {key}", dir.display());
-            value.map(Duration::from_micros).ok_or_else(missing)
-        };
-        let peak = get("memory.peak").and_then(|text| {
-            text.trim().parse().map_err(|_| format!("{}/memory.peak: {text:?}", dir.display()))
-        });
-        Ok(CgroupUse {
-            user: time("user_usec ")?,
-            system: time("system_usec ")?,
-            memory_peak_bytes: peak,
-            io: get("io.stat").map(|text| text.lines().filter_map(device_io).collect()),
-            dir: dir.clone(),
-        })
+        let mut stays = None;
+        for dir in [self.unified.take(), self.bandwidth.take()].into_iter().flatten() {
+            if !self.keeps && wait_until_empty(&dir).is_err() {
+                let first = || Pid::from_raw(*pids(&dir).ok()?.first()?);
+                stays = stays.or_else(|| Some(stuck::why(Path::new("/proc"), first()?)));
+            }
+            remove(&dir);
+        }
+        stays
     }
 
     fn dirs(&self) -> impl Iterator<Item = &PathBuf> {
@@ -156,18 +140,7 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        if self.keeps {
-            self.release();
-        } else {
-            self.kill();
-        }
-        for dir in self.dirs() {
-            // What does not end stays, and the next run looks at it again.
-            if !self.keeps {
-                let _ = wait_until_empty(dir);
-            }
-            remove(dir);
-        }
+        self.close();
     }
 }
 
@@ -213,21 +186,25 @@ fn tree(dir: &Path) -> Vec<PathBuf> {
     let ours = device(dir);
     let mut found = vec![dir.to_owned()];
     let mut at = 0;
-    while let Some(parent) = found.get(at).cloned()
+    while let Some(group) = found.get(at)
         && found.len() < GROUPS
     {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // It may go at any moment.
-        let entries = rustix::fs::open(&parent, flags, Mode::empty()).and_then(Dir::new);
-        let dirs = entries.into_iter().flatten().flatten().filter(|entry| {
-            entry.file_type() == FileType::Directory && !matches!(entry.file_name().to_bytes(), b"." | b"..")
-        });
-        let paths = dirs.map(|entry| parent.join(OsStr::from_bytes(entry.file_name().to_bytes())));
-        found.extend(paths.filter(|path| device(path) == ours));
+        let inner = directories(group);
+        found.extend(inner.into_iter().filter(|path| device(path) == ours));
         at += 1;
     }
     found.reverse();
     found
+}
+
+/// The directories in one; none where there is no such one, or a link, or it goes at this moment.
+pub(super) fn directories(dir: &Path) -> Vec<PathBuf> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let entries = rustix::fs::open(dir, flags, Mode::empty()).and_then(Dir::new);
+    let dirs = entries.into_iter().flatten().flatten().filter(|entry| {
+        entry.file_type() == FileType::Directory && !matches!(entry.file_name().to_bytes(), b"." | b"..")
+    });
+    dirs.map(|entry| dir.join(OsStr::from_bytes(entry.file_name().to_bytes()))).collect()
 }
 
 /// Ends the jobs of every zenkai that was killed: of a job only the first process dies with it. `dead` is the number of
@@ -238,8 +215,7 @@ pub fn end_leftovers(dead: Option<u32>) {
     for (kind, option) in [("cgroup2", ""), ("cgroup", "cpu")] {
         let Some((mount, own)) = place(kind, option) else { continue };
         for parent in within_limits(&own, &mount) {
-            // Where nothing may be changed nothing of ours is left.
-            let _ = remove_leftovers(parent, dead);
+            remove_leftovers(parent, dead);
         }
     }
 }
@@ -329,7 +305,7 @@ fn places(mounts: &str, own: &str, kind: &str, option: &str) -> Vec<(PathBuf, Pa
 
 /// Makes a directory with a name of ours, after removing what a killed zenkai left there.
 fn make_below(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
-    remove_leftovers(parent, None)?;
+    remove_leftovers(parent, None);
     let pid = getpid().as_raw_pid();
     for number in 0..NAMES {
         let dir = parent.join(format!("{prefix}{pid}-{number}"));
@@ -342,12 +318,9 @@ fn make_below(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
 }
 
 /// Removes directories of ours whose zenkai is no more, with what is left running in them unless that is to go on.
-fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let dir = rustix::fs::open(parent, flags, Mode::empty())?;
-    for entry in Dir::read_from(&dir)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy();
+fn remove_leftovers(parent: &Path, dead: Option<Pid>) {
+    for dir in directories(parent) {
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
         let keeping = name.strip_prefix(KEEPING);
         let rest = keeping.or_else(|| name.strip_prefix(PREFIX));
         let owner = rest.and_then(|rest| rest.split_once('-')?.0.parse().ok());
@@ -355,7 +328,6 @@ fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
             .and_then(Pid::from_raw)
             .is_some_and(|pid| Some(pid) == dead || test_kill_process(pid) == Err(Errno::SRCH));
         if gone {
-            let dir = parent.join(&*name);
             if keeping.is_none() && is_of_our_namespace(&dir) {
                 kill_all(&dir);
                 let _ = wait_until_empty(&dir);
@@ -363,7 +335,6 @@ fn remove_leftovers(parent: &Path, dead: Option<Pid>) -> io::Result<()> {
             remove(&dir);
         }
     }
-    Ok(())
 }
 
 /// Whether all processes in it count their numbers as we do (pid_namespaces(7)). Otherwise the number in the name may
@@ -417,28 +388,12 @@ pub(super) fn wait_until_empty(dir: &Path) -> io::Result<()> {
 fn look_until_empty(dir: &Path) -> io::Result<()> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        if read(&dir.join("cgroup.procs"))?.trim().is_empty() {
+        if pids(dir)?.is_empty() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(2));
     }
     Err(Errno::TIMEDOUT.into())
-}
-
-/// "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0"
-fn device_io(line: &str) -> Option<DeviceIo> {
-    let (device, counters) = line.split_once(' ')?;
-    let get = |key: &str| {
-        let mut pairs = counters.split(' ').filter_map(|pair| pair.split_once('='));
-        pairs.find(|(name, _)| *name == key)?.1.parse().ok()
-    };
-    Some(DeviceIo {
-        device: device.to_owned(),
-        read_bytes: get("rbytes")?,
-        written_bytes: get("wbytes")?,
-        reads: get("rios")?,
-        writes: get("wios")?,
-    })
 }
 
 /// A text file of the kernel.
@@ -528,13 +483,5 @@ mod tests {
             std::fs::create_dir(ours.join(number.to_string())).unwrap();
         }
         assert!(pids(&ours).is_err() && !is_of_our_namespace(&ours));
-    }
-
-    #[test]
-    fn a_line_of_io_stat() {
-        let io = device_io("8:16 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0").unwrap();
-        assert_eq!((io.device.as_str(), io.read_bytes, io.writes), ("8:16", 1_459_200, 353));
-        assert_eq!(device_io("8:16"), None);
-        assert_eq!(device_io("8:16 rbytes=x wbytes=1 rios=1 wios=1"), None);
     }
 }

@@ -2,12 +2,9 @@
 
 use std::{os::fd::OwnedFd, path::Path};
 
-use rustix::{
-    fs::{Dir, Mode, OFlags},
-    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
-};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::cgroup::read;
+use super::cgroup::{directories, read};
 
 /// Processes that are looked for at most.
 const MOST: usize = 4096;
@@ -39,17 +36,10 @@ pub(super) fn members(first: Pid) -> Vec<Member> {
 }
 
 fn children(pid: Pid) -> Vec<Pid> {
-    let tasks = format!("/proc/{}/task", pid.as_raw_pid());
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // It may end at any moment.
-    let Ok(dir) = rustix::fs::open(&tasks, flags, Mode::empty()).and_then(Dir::new) else {
-        return Vec::new();
+    let tasks = directories(Path::new(&format!("/proc/{}/task", pid.as_raw_pid())));
+    let texts = tasks.into_iter().map(|task| read(&task.join("children")).unwrap_or_default());
+    let pids = |text: String| -> Vec<Pid> {
+        text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
     };
-    let mut found = Vec::new();
-    for entry in dir.flatten().filter(|entry| !entry.file_name().to_bytes().starts_with(b".")) {
-        let path = format!("{tasks}/{}/children", entry.file_name().to_string_lossy());
-        let text = read(Path::new(&path)).unwrap_or_default();
-        found.extend(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)));
-    }
-    found
+    texts.flat_map(pids).collect()
 }

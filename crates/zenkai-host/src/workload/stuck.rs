@@ -2,12 +2,9 @@
 
 use std::path::Path;
 
-use rustix::{
-    fs::{Dir, Mode, OFlags},
-    process::Pid,
-};
+use rustix::process::Pid;
 
-use super::cgroup::read;
+use super::cgroup::{directories, read};
 
 /// Threads that are looked at at most.
 const MOST: usize = 4096;
@@ -15,9 +12,10 @@ const MOST: usize = 4096;
 /// What `pid` waits for, for its user, by `/proc` (proc_pid_stat(5), proc_pid_wchan(5)).
 pub(super) fn why(proc: &Path, pid: Pid) -> String {
     let dir = proc.join(pid.as_raw_pid().to_string());
-    let word = |name: &str| read(&dir.join(name)).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let threads = threads(&dir.join("task"));
+    let name = read(&dir.join("comm")).unwrap_or_default();
     // A process is there until its last thread has gone, and any of them may be the one.
+    let tasks = directories(&dir.join("task"));
+    let threads: Vec<Thread> = tasks.iter().take(MOST).filter_map(|dir| thread(dir)).collect();
     let waits = threads.iter().find(|thread| thread.state == "D");
     let held = || threads.iter().find_map(|thread| thread.tracer.as_deref());
     let reason = match (waits, held()) {
@@ -29,7 +27,7 @@ pub(super) fn why(proc: &Path, pid: Pid) -> String {
             format!("the states of its threads are {}", states.join(" "))
         }
     };
-    format!("process {} ({}) was killed but has not ended: {reason}", pid.as_raw_pid(), word("comm"))
+    format!("process {} ({}) was killed but has not ended: {reason}", pid.as_raw_pid(), name.trim())
 }
 
 struct Thread {
@@ -41,26 +39,16 @@ struct Thread {
     tracer: Option<String>,
 }
 
-fn threads(tasks: &Path) -> Vec<Thread> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    // It may end at any moment.
-    let Ok(dir) = rustix::fs::open(tasks, flags, Mode::empty()).and_then(Dir::new) else {
-        return Vec::new();
-    };
-    let names = dir.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let thread = |name: String| {
-        let text = |file: &str| read(&tasks.join(&name).join(file)).ok();
-        let status = text("status")?;
-        let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
-        let place = text("wchan").map(|place| place.trim().to_owned());
-        Some(Thread {
-            state: field("State:")?.chars().take(1).collect(),
-            // 0 where it runs, or where the kernel does not tell us.
-            place: place.filter(|place| !place.is_empty() && place != "0"),
-            tracer: field("TracerPid:").filter(|pid| *pid != "0").map(str::to_owned),
-        })
-    };
-    names.filter(|name| !name.starts_with('.')).take(MOST).filter_map(thread).collect()
+fn thread(dir: &Path) -> Option<Thread> {
+    let status = read(&dir.join("status")).ok()?;
+    let field = |label: &str| status.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
+    let place = read(&dir.join("wchan")).map(|place| place.trim().to_owned()).ok();
+    Some(Thread {
+        state: field("State:")?.chars().take(1).collect(),
+        // 0 where it runs, or where the kernel does not tell us.
+        place: place.filter(|place| !place.is_empty() && place != "0"),
+        tracer: field("TracerPid:").filter(|pid| *pid != "0").map(str::to_owned),
+    })
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub trait Stage {
     fn settle(&mut self, settle: &Settle) -> Result<f64, StageError>;
 
     /// Runs the workload once and fills in what it gave. The place of the trial in the order is set; without `counts`
-    /// it has none, and nothing of it is kept. `stuck` is told why it cannot be ended, if so.
+    /// it has none, and nothing of it is kept. `stuck` is told for the user what of it cannot be ended.
     fn run(&mut self, trial: &mut Trial, counts: bool, stuck: &mut dyn FnMut(&str))
     -> Result<(), StageError>;
 
@@ -64,7 +64,7 @@ pub enum Progress<'a> {
     },
     /// A block was spoilt and is drawn again; why.
     Again(&'a str),
-    /// The workload was killed and does not end; why.
+    /// Something of the workload was killed and does not end; what, and what can be done.
     Stuck(&'a str),
     /// The trials were judged.
     Look(&'a [Comparison]),

@@ -30,6 +30,7 @@ mod profiles;
 mod real_tuned;
 mod recordings;
 mod state_dir;
+mod stuck;
 mod truth;
 mod tuned_adm;
 mod watched;

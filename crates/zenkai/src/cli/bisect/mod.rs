@@ -161,7 +161,7 @@ fn one_run(stage: &mut LiveStage, err: &mut dyn Write) -> Result<f64, CommandErr
         if ran.is_err() || trial.status != Status::Discarded {
             break;
         }
-        ran = stage.run(&mut trial, false, &mut |why| _ = writeln!(err, "{}", visible(&compare::stuck(why))));
+        ran = stage.run(&mut trial, false, &mut |why| _ = writeln!(err, "{}", visible(why)));
     }
     let left = stage.leave();
     left.map_err(CommandError::not_restored)?;

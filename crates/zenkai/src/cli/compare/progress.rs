@@ -64,7 +64,7 @@ impl<'a> Teller<'a> {
             Progress::Begins { plan } => self.begins(plan),
             Progress::Trial { trial } => self.trial(trial),
             Progress::Again(why) => self.keep(&format!("this block is run again: {why}")),
-            Progress::Stuck(why) => self.keep(&stuck(why)),
+            Progress::Stuck(what) => self.keep(what),
             Progress::Look(comparisons) => self.look(comparisons),
         }
     }

@@ -278,7 +278,10 @@ impl<'a> LiveStage<'a> {
                 // Sampling explains; an experiment is good without it, and each trial tells that it has none.
                 sampler = Sampler::begin(instruments, &options).ok();
             }
-            Told::Stuck(why) => stuck(why),
+            Told::Stuck(why) => stuck(&super::progress::stuck(why)),
+            Told::Left(why) => {
+                stuck(&format!("zenkai: {why}. It is left behind and may disturb the next runs"));
+            }
             // While the cgroup is there: the counters of one that was removed have no last value. What began only after
             // the command had ended says nothing about it.
             Told::Ended => {
@@ -514,7 +517,6 @@ mod tests {
             output_cut: false,
             suspended: Duration::from_millis(suspended_ms),
             clock_step,
-            cgroup: Err("none".to_owned()),
         }
     }
 

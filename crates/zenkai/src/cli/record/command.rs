@@ -59,6 +59,8 @@ impl<'scope> Command<'scope> {
                 }
                 // Nobody hears it who is on the way out already.
                 Told::Stuck(why) => _ = hangs.send((*why).to_owned()),
+                // The recording is over.
+                Told::Left(_) => {}
                 // Nothing is sent: the other end closes.
                 Told::Ended => _ = is_counted.recv(),
             };
