@@ -49,6 +49,22 @@ fn a_verdict_is_the_same_when_it_is_computed_again() {
 }
 
 #[test]
+fn a_start_that_was_killed_is_no_experiment() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    fs::write(file("experiment.json.new"), "{\"version\": 1, \"ar").unwrap();
+    fs::write(file("trials.jsonl"), "").unwrap();
+    drop(Store::create(dir.path(), plan(2)).unwrap());
+    assert!(!file("experiment.json.new").is_file());
+    assert_eq!(Store::read(dir.path()).unwrap(), (plan(2), Vec::new()));
+    // Trials whose plan was lost are somebody's work.
+    fs::remove_file(file("experiment.json")).unwrap();
+    fs::write(file("trials.jsonl"), "{}\n").unwrap();
+    assert!(matches!(Store::create(dir.path(), plan(2)), Err(StoreError::Io { .. })));
+    assert_eq!(fs::read(file("trials.jsonl")).unwrap(), b"{}\n");
+}
+
+#[test]
 fn a_line_cut_off_by_a_crash_is_taken_away_and_its_block_drawn_again() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = Store::create(dir.path(), plan(2)).unwrap();

@@ -233,3 +233,34 @@ fn a_single_arm_is_run_as_often_as_asked_for_and_judged_by_nobody() {
     assert_eq!(quietly(&mut store, &mut stage).unwrap(), Finish::Done(Vec::new()));
     assert_eq!(stage.runs, 0, "it is over");
 }
+
+#[test]
+fn a_plan_that_was_edited_does_not_run_for_ever() {
+    let edits: [fn(&mut Plan); 6] = [
+        |plan| plan.rule.looks = vec![6, 7],
+        |plan| plan.rule.looks = vec![6, 9, 40],
+        |plan| plan.rule.levels.truncate(3),
+        |plan| (plan.rule.looks, plan.rule.levels) = (Vec::new(), Vec::new()),
+        |plan| plan.arms.push(Arm::new("arm 2", "now")),
+        |plan| plan.arms.clear(),
+    ];
+    for (nth, edit) in edits.into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut plan = plan(2);
+        edit(&mut plan);
+        let mut store = Store::create(dir.path(), plan).unwrap();
+        let mut stage = Made { interrupt_at: Some(200), ..Made::new(1.0) };
+        let ended = quietly(&mut store, &mut stage);
+        assert!(matches!(ended, Err(RunError::Endless)), "{nth}: {ended:?}");
+        assert_eq!(stage.runs, 0);
+    }
+}
+
+#[test]
+fn no_attempt_comes_after_the_last_that_can_be_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), plan(2)).unwrap();
+    let arm = store.plan.block(0, u32::MAX)[0];
+    store.append(Trial::new(0, u32::MAX, 0, arm, Status::Failed, None)).unwrap();
+    assert!(matches!(quietly(&mut store, &mut Made::new(1.2)), Err(RunError::Spoilt(_))));
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::statistics::design::{Law, block_of_all, two_arm_block};
+use crate::statistics::design::{Law, block_of_all, switches_per_run, two_arm_block};
 use crate::statistics::real;
 use crate::statistics::verdict::{Better, Rule};
 
@@ -197,10 +197,8 @@ impl Plan {
     }
 
     /// Seconds that so many runs cost when one takes `run_s`, and each switch `settle_s`.
-    ///
-    /// There are five switches in eight runs, as blocks of four come out on average.
     pub fn cost_s(&self, many: usize, run_s: f64, settle_s: f64) -> f64 {
-        real(many) * (run_s + 0.625 * settle_s)
+        real(many) * (run_s + switches_per_run(self.arms.len()) * settle_s)
     }
 
     /// Plans as many pairs as [`Plan::fill_s`] allows when a run takes `run_s`, if they are more than now. Tells whether

@@ -7,6 +7,7 @@ use super::{
     plan::{Plan, Settle, Status, Trial},
     store::{Store, StoreError},
 };
+use crate::statistics::design::Law;
 
 /// A block is drawn so often before the experiment is given up: a machine that spoils it every time is not fit for it.
 const ATTEMPTS: u32 = 5;
@@ -88,6 +89,11 @@ pub enum RunError {
     /// The workload failed in every arm before anything was measured.
     #[error("the workload fails in every arm: {0}")]
     NothingWorks(String),
+    /// It would never come to an end: somebody changed the plan.
+    #[error(
+        "the plan's looks, levels and arms do not belong together, so it would never end: begin a new experiment"
+    )]
+    Endless,
     /// A block could not be brought to its end.
     #[error("a block of trials was spoilt {ATTEMPTS} times, the last time because {0}")]
     Spoilt(String),
@@ -106,6 +112,9 @@ pub fn carry_out(
     stage: &mut dyn Stage,
     told: &mut dyn FnMut(&Progress),
 ) -> Result<Finish, RunError> {
+    if is_endless(&store.plan) {
+        return Err(RunError::Endless);
+    }
     let blocks = settled_blocks(&store.plan, &store.trials)?.len();
     let mut comparisons = if blocks > 0 { judged(&store.plan, &store.trials)? } else { Vec::new() };
     if is_over(&store.plan, blocks, &comparisons) {
@@ -189,8 +198,22 @@ fn run_on(
 
 /// Whether the trials are judged after so many blocks.
 fn is_look(plan: &Plan, blocks: usize) -> bool {
-    let of_each_arm = plan.block(0, 0).len() / plan.arms.len().max(1);
-    plan.rule.looks.contains(&(blocks * of_each_arm))
+    plan.rule.looks.contains(&(blocks * of_each_arm(plan)))
+}
+
+/// Trials of each arm in a block.
+fn of_each_arm(plan: &Plan) -> usize {
+    plan.block(0, 0).len() / plan.arms.len().max(1)
+}
+
+/// Whether some look never comes, or none is the last.
+fn is_endless(plan: &Plan) -> bool {
+    let (rule, of_each_arm) = (&plan.rule, of_each_arm(plan).max(1));
+    plan.arms.is_empty()
+        || (plan.arms.len() > 2 && rule.law != Law::Pairs)
+        || rule.looks.is_empty()
+        || rule.looks.len() != rule.levels.len()
+        || rule.looks.iter().any(|look| look % of_each_arm != 0)
 }
 
 /// One run in every arm that does not count: caches are filled, and what cannot work is known before the first trial.
@@ -222,8 +245,8 @@ fn whole_block(
     told: &mut dyn FnMut(&Progress),
     block: u32,
 ) -> Result<(), Stop> {
-    let drawn = store.trials.iter().filter(|trial| trial.block == block).map(|trial| trial.attempt + 1).max();
-    let first = drawn.unwrap_or(0);
+    let drawn = store.trials.iter().filter(|trial| trial.block == block).map(|trial| trial.attempt).max();
+    let first = drawn.map_or(0, |last| last.saturating_add(1));
     let mut spoilt = String::new();
     for attempt in first..first.saturating_add(ATTEMPTS) {
         match run_block(store, stage, told, (block, attempt))? {

@@ -61,13 +61,17 @@ pub struct Store {
 
 impl Store {
     /// Writes `plan` into the existing directory `dir`, on disk before this returns. Refuses a directory that has an
-    /// experiment.
+    /// experiment. What a start left that was killed, or found the disk full, is none: the plan gets its name last.
     pub fn create(dir: &Path, plan: Plan) -> Result<Self, StoreError> {
-        write(&dir.join("experiment.json"), &plan)?;
+        let plan_path = dir.join("experiment.json");
         let path = dir.join("trials.jsonl");
+        if plan_path.symlink_metadata().is_ok() {
+            return Err(io_error(&plan_path, io::ErrorKind::AlreadyExists.into()));
+        }
+        take_away(&path, |length| length == 0).map_err(|error| io_error(&path, error))?;
         let file = OpenOptions::new().append(true).create_new(true).mode(MODE).open(&path);
         let file = file.map_err(|error| io_error(&path, error))?;
-        sync(dir)?;
+        lay_down(dir, &plan)?;
         Ok(Self { plan, trials: Vec::new(), path, file })
     }
 
@@ -97,12 +101,7 @@ impl Store {
     pub fn replan(&mut self, plan: Plan) -> Result<(), StoreError> {
         let refused = || io_error(&self.path, io::Error::other("there are trials of the plan already"));
         let dir = self.path.parent().filter(|_| self.trials.is_empty()).ok_or_else(refused)?;
-        let (new, path) = (dir.join("experiment.json.new"), dir.join("experiment.json"));
-        // What a crash left of an earlier try.
-        let _ = rustix::fs::unlink(&new);
-        write(&new, &plan)?;
-        rustix::fs::rename(&new, &path).map_err(|error| io_error(&path, error.into()))?;
-        sync(dir)?;
+        lay_down(dir, &plan)?;
         self.plan = plan;
         Ok(())
     }
@@ -123,22 +122,34 @@ impl Store {
     }
 }
 
-/// Writes a plan into a new file.
-fn write(path: &Path, plan: &Plan) -> Result<(), StoreError> {
-    let text = serde_json::to_vec_pretty(plan).map_err(|error| io_error(path, error.into()))?;
+/// Writes a plan in the place of the one there may be. On disk when this returns; a crash leaves one of the two.
+fn lay_down(dir: &Path, plan: &Plan) -> Result<(), StoreError> {
+    let (path, new) = (dir.join("experiment.json"), dir.join("experiment.json.new"));
+    take_away(&new, |_| true).map_err(|error| io_error(&new, error))?;
+    let text = serde_json::to_vec_pretty(plan).map_err(|error| io_error(&path, error.into()))?;
     let mut options = OpenOptions::new();
-    let written = options.write(true).create_new(true).mode(MODE).open(path).and_then(|mut file| {
+    let written = options.write(true).create_new(true).mode(MODE).open(&new).and_then(|mut file| {
         file.write_all(&text)?;
         file.write_all(b"\n")?;
-        file.sync_all()
+        file.sync_all()?;
+        std::fs::rename(&new, &path)
     });
-    written.map_err(|error| io_error(path, error))
-}
-
-/// The names of new files are on disk only when the directory is (fsync(2)).
-fn sync(dir: &Path) -> Result<(), StoreError> {
+    written.map_err(|error| io_error(&path, error))?;
+    // The names of new files are on disk only when the directory is (fsync(2)).
     let synced = OpenOptions::new().read(true).open(dir).and_then(|dir| dir.sync_all());
     synced.map_err(|error| io_error(dir, error))
+}
+
+/// Takes away a regular file of such a length, if there is one; no link is followed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file of ours in the directory of an experiment that never began"
+)]
+fn take_away(path: &Path, is_ours: impl Fn(u64) -> bool) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(shape) if shape.is_file() && is_ours(shape.len()) => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
 }
 
 /// The plan, the trials, and how many bytes of the trials' file are whole lines.

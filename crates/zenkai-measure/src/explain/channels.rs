@@ -12,6 +12,8 @@ use crate::statistics::{median, rank, real};
 const PRESENT: f64 = 0.8;
 /// A channel explains an effect only if its own change accounts for this share of it.
 const PLAUSIBLE: f64 = 0.3;
+/// Of more trials than this as many are taken, evenly spaced, for a slope: there is one for every two of them.
+const MOST_FOR_SLOPE: usize = 400;
 
 /// What a channel has to do with the effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -213,13 +215,40 @@ fn spearman(both: &[(f64, f64)]) -> Option<f64> {
 
 /// The median slope of metric over channel (Theil and Sen); `None` when the channel does not vary.
 fn slope(both: &[(f64, f64)]) -> Option<f64> {
-    let mut slopes = Vec::with_capacity(both.len() * both.len() / 2);
-    for (place, (metric, channel)) in both.iter().enumerate() {
-        for (other_metric, other) in both.get(place + 1..).unwrap_or_default() {
+    median(&mut slopes(both))
+}
+
+fn slopes(both: &[(f64, f64)]) -> Vec<f64> {
+    let step = both.len().div_ceil(MOST_FOR_SLOPE).max(1);
+    let some: Vec<(f64, f64)> = both.iter().copied().step_by(step).collect();
+    let mut slopes = Vec::with_capacity(some.len() * some.len() / 2);
+    for (place, (metric, channel)) in some.iter().enumerate() {
+        for (other_metric, other) in some.get(place + 1..).unwrap_or_default() {
             if (other - channel).abs() > 1e-12 {
                 slopes.push((other_metric - metric) / (other - channel));
             }
         }
     }
-    median(&mut slopes)
+    slopes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slope_of_many_trials_takes_no_more_memory_than_that_of_some() {
+        let line = |count: u32| -> Vec<(f64, f64)> {
+            let noise = |at: u32| f64::from(at * 7919 % 101) / 1e3;
+            (0..count)
+                .map(|at| (f64::from(at * 37 % count) * 0.5 + noise(at), f64::from(at * 37 % count)))
+                .collect()
+        };
+        for count in [8, 40, 401, 5_000] {
+            let both = line(count);
+            assert!(slopes(&both).len() <= MOST_FOR_SLOPE * MOST_FOR_SLOPE / 2, "{count}");
+            assert!((slope(&both).unwrap() - 0.5).abs() < 0.01, "{count}: {:?}", slope(&both));
+        }
+        assert_eq!(slope(&[(1.0, 2.0), (3.0, 2.0)]), None);
+    }
 }

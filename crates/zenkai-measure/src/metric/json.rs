@@ -67,7 +67,9 @@ impl JsonPath {
                 let (value, after) = rest.split_at(json.byte_offset().min(rest.len()));
                 values += 1;
                 let walk = Walk { steps: &self.steps };
-                found = walk.deserialize(&mut Json::from_slice(value)).ok().flatten().or(found);
+                // A number too large for a float is not there, but an earlier one is not the last.
+                let there = walk.deserialize(&mut Json::from_slice(value));
+                found = there.map_err(|error| format!("json:{}: {error}", self.text))?.or(found);
                 rest = after;
                 continue;
             }
@@ -250,6 +252,8 @@ mod tests {
         let text = "warning: {x}\n[not json\n{\"v\": 1}\nbetween\n {\n \"v\": 2 }\n{\"w\": 3}\n{\"v\": 4";
         assert_eq!(read("v", text), Ok(2.0));
         assert!(read("v", "a { b").unwrap_err().contains("no JSON"));
+        let error = read("v", "{\"v\": 1}\n{\"v\": 1e400}").unwrap_err();
+        assert!(error.starts_with("json:v: number out of range"), "{error}");
         assert_eq!(read("[1]", "[5, 6]\n"), Ok(6.0));
         assert!(read("v", &"{\n".repeat(1000)).unwrap_err().contains("begins like JSON"));
         assert!(read("v", &"[".repeat(1_000_000)).is_err());

@@ -1,6 +1,6 @@
 //! The promised error rates, checked on simulated machines. One seed each, the first one tried.
 
-use super::design::Law;
+use super::design::{Law, block_of_all};
 use super::estimate::{Series, Test};
 use super::noise::{MODELS, Model};
 use super::real;
@@ -141,6 +141,46 @@ fn the_path_of_two_hundred_pairs_stays_at_five_per_cent() {
     }
     eprintln!("mean {:.2} %", 100.0 * total);
     assert!(total <= 0.055, "{total}");
+}
+
+/// Whether some of `arms` equal arms is called different from the first at some look, as `rule` says for each.
+fn family_alarm(noise: &[f64], order: &[usize], arms: usize, rule: &Rule, redraws: &[Redraws]) -> bool {
+    (1..arms).any(|arm| {
+        let places = || order.iter().enumerate().filter(|(_, of)| **of == 0 || **of == arm);
+        let y = places().map(|(slot, _)| Some(noise[slot])).collect();
+        let series = Series::new(y, places().map(|(_, of)| *of == arm).collect(), rule.law).unwrap();
+        rule.looks.iter().zip(&rule.levels).zip(redraws).any(|((pairs, level), redraws)| {
+            let so_far = series.first(*pairs).unwrap();
+            Test::new(&so_far, redraws).p(0.0) <= *level
+        })
+    })
+}
+
+#[test]
+fn several_arms_together_stay_at_five_per_cent() {
+    for arms in [3, 4] {
+        let mut rule = Rule { law: Law::Pairs, ..Rule::new(Better::Lower, SEED, 40) };
+        rule.share(arms - 1);
+        let redraws: Vec<Redraws> =
+            rule.looks.iter().map(|pairs| Redraws::new(rule.law, pairs * 2, DRAWS, SEED)).collect();
+        let mut total = 0.0;
+        for model in &MODELS {
+            let mut rng = Rng::new(SEED ^ u64::try_from(arms).unwrap());
+            let alarms = (0..500).filter(|_| {
+                let seed = rng.bits();
+                let order: Vec<usize> =
+                    (0..40).flat_map(|block| block_of_all(arms, seed, block, 0)).collect();
+                let noise = (model.make)(&mut rng, order.len());
+                family_alarm(&noise, &order, arms, &rule, &redraws)
+            });
+            let share = real(alarms.count()) / 500.0;
+            eprintln!("{} {arms} arms: {:.1} % with a false alarm", model.name, 100.0 * share);
+            assert!(share <= 0.08, "{} {arms}: {share}", model.name);
+            total += share / real(MODELS.len());
+        }
+        eprintln!("{arms} arms: mean {:.2} %", 100.0 * total);
+        assert!(total <= 0.055, "{arms}: {total}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::real;
 use super::rng::{Purpose, Rng};
 
 /// AABB ABAB ABBA BBAA BABA BAAB; bit t is set where trial t of the block is B.
@@ -102,6 +103,16 @@ pub fn two_arm_block(law: Law, seed: u64, index: u32, attempt: u32) -> Vec<bool>
     draw(Block { start: 0, len, patterns }, seed, index, attempt)
 }
 
+/// How often a run is another arm's than the one before, on average: five times in eight in blocks of four, and in
+/// blocks of each arm once, k - 1 times within a block and all but one time in k between two.
+pub fn switches_per_run(arms: usize) -> f64 {
+    match arms {
+        0 | 1 => 0.0,
+        2 => 0.625,
+        many => 1.0 - 1.0 / (real(many) * real(many)),
+    }
+}
+
 /// Block `index` of an experiment with `arms` arms: every arm once, in random order (Fisher and Yates). `attempt` as
 /// in [`two_arm_block`].
 pub fn block_of_all(arms: usize, seed: u64, index: u32, attempt: u32) -> Vec<usize> {
@@ -141,6 +152,21 @@ mod tests {
         }
         assert_eq!(seen.len(), 6);
         assert!(seen.values().all(|count| (880..1_120).contains(count)), "{seen:?}");
+    }
+
+    #[test]
+    fn switches_are_as_many_as_the_orders_have() {
+        for arms in 1..6 {
+            let order: Vec<usize> = (0..4_000)
+                .flat_map(|index| match arms {
+                    2 => two_arm_block(Law::BlocksOfFour, 7, index, 0).into_iter().map(usize::from).collect(),
+                    _ => block_of_all(arms, 7, index, 0),
+                })
+                .collect();
+            let switches = order.windows(2).filter(|two| two[0] != two[1]).count();
+            let share = real(switches) / real(order.len());
+            assert!((share - switches_per_run(arms)).abs() < 0.01, "{arms}: {share}");
+        }
     }
 
     #[test]

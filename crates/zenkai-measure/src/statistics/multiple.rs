@@ -1,4 +1,4 @@
-//! Several tests at once: corrected p-values, and one p-value out of several experiments.
+//! Several tests at once: corrected p-values.
 
 use super::real;
 
@@ -28,22 +28,6 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     corrected
 }
 
-/// One p-value out of those of independent experiments (Fisher 1932): a second experiment after an undecided one is
-/// combined with it, never appended to it. 1 of nothing; not a number counts as 1.
-pub fn fisher(p: &[f64]) -> f64 {
-    let half: f64 = p.iter().map(|p| if *p > 0.0 { -libm::log(p.min(1.0)) } else { f64::INFINITY }).sum();
-    if p.is_empty() || half.is_infinite() {
-        return if p.is_empty() { 1.0 } else { 0.0 };
-    }
-    // Survival function of chi squared with 2k degrees of freedom at 2 half.
-    let (mut term, mut sum) = (1.0, 1.0);
-    for degree in 1..p.len() {
-        term *= half / real(degree);
-        sum += term;
-    }
-    (libm::exp(-half) * sum).min(1.0)
-}
-
 fn ascending(p: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|left, right| p[*left].total_cmp(&p[*right]));
@@ -67,14 +51,5 @@ mod tests {
         near(&holm(&[0.6, 0.7]), &[1.0, 1.0]);
         near(&benjamini_hochberg(&[0.6, 0.7]), &[0.7, 0.7]);
         assert!(holm(&[]).is_empty() && benjamini_hochberg(&[]).is_empty());
-    }
-
-    #[test]
-    fn fisher_equals_the_closed_form_of_two() {
-        let product: f64 = 0.08 * 0.03;
-        assert!((fisher(&[0.08, 0.03]) - product * (1.0 - product.ln())).abs() < 1e-12);
-        assert!((fisher(&[0.3]) - 0.3).abs() < 1e-12);
-        assert!((fisher(&[]) - 1.0).abs() < 1e-12);
-        assert!(fisher(&[0.0, 0.5]).abs() < 1e-12);
     }
 }

@@ -17,8 +17,11 @@ pub struct Line {
 /// Total of the metric under B divided by that under A, per completed trial: cost follows the mean. `values` are in
 /// the unit of the metric, `None` where the trial failed.
 pub fn totals(test: &Test, values: &[Option<f64>]) -> Line {
+    // Shares of the largest: the sum of numbers near the end of what a float holds is none.
+    let largest = values.iter().flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mean = |is_b: &[bool], arm: bool| {
-        let of_arm = values.iter().zip(is_b).filter(|(_, b)| **b == arm).filter_map(|(value, _)| *value);
+        let of_arm = values.iter().zip(is_b).filter(|(_, b)| **b == arm);
+        let of_arm = of_arm.filter_map(|(value, _)| value.map(|value| value / largest));
         let (sum, count) = of_arm.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
         (count > 0.0 && sum > 0.0).then_some(sum / count)
     };
@@ -97,4 +100,29 @@ pub struct Lines {
 pub fn lines(test: &Test, values: &[Option<f64>]) -> Lines {
     let (p95, spread) = (quantile(test, 0.95), spread(test));
     Lines { totals: totals(test, values), p95, spread, carry_over: test.carry_over() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::design::Law;
+    use super::super::estimate::Series;
+    use super::super::redraw::Redraws;
+    use super::*;
+
+    #[test]
+    fn totals_of_any_size_have_a_ratio() {
+        let is_b = Law::BlocksOfFour.order(3, 10);
+        for size in [1e308, 1.0, 1e-308] {
+            for (factor, least) in [(1.0, 0.5), (0.5, 0.0)] {
+                let value = |b: &bool| Some(if *b { factor * size } else { size });
+                let values: Vec<Option<f64>> = is_b.iter().map(value).collect();
+                let y = values.iter().map(|value| value.map(libm::log)).collect();
+                let series = Series::new(y, is_b.clone(), Law::BlocksOfFour).unwrap();
+                let redraws = Redraws::new(Law::BlocksOfFour, 20, 999, 1);
+                let line = totals(&Test::new(&series, &redraws), &values);
+                assert!(line.ratio.is_some_and(|ratio| (ratio - factor).abs() < 1e-9), "{size}: {line:?}");
+                assert!(line.p > least && (least > 0.0 || line.p < 0.01), "{size}: {line:?}");
+            }
+        }
+    }
 }

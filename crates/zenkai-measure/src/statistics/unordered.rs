@@ -41,21 +41,23 @@ pub fn shift(first: &[Option<f64>], second: &[Option<f64>]) -> Shift {
         // Of two failed runs neither is worse.
         differences.extend(thin_second.iter().map(|b| if a.total_cmp(b).is_eq() { 0.0 } else { b - a }));
     }
-    differences.sort_unstable_by(f64::total_cmp);
-    let theta = median(&mut differences.clone()).filter(|theta| theta.is_finite());
+    let theta = median(&mut differences).filter(|theta| theta.is_finite());
     // The k-th smallest and the k-th largest difference are the limits; k follows from the normal approximation, with
     // the same half step of continuity as the p-value. Of thinned sets the same share of the differences is cut off.
     let (m, n) = (real(first.len()), real(second.len()));
     let share = (0.5 + (0.5 - Z * (m * n * (m + n + 1.0) / 12.0).sqrt()) / (m * n)).max(0.0);
     let reach = share * real(differences.len());
-    // `counted` numbers them from 1, so that a reach below 1 leaves no limit.
-    let counted = (1..).zip(differences.iter()).take_while(|(place, _)| real(*place) <= reach);
-    let last = counted.last().map(|(place, low)| (*low, differences[differences.len() - place]));
-    let finite = |limit: f64| Some(limit).filter(|limit| limit.is_finite());
-    let interval = last
-        .filter(|_| theta.is_some())
-        .map_or(open, |(low, high)| Interval { low: finite(low), high: finite(high) });
-    Shift { theta, interval, p }
+    // They are numbered from 1, so that a reach below 1 leaves no limit.
+    let place = (1..=differences.len()).take_while(|place| real(*place) <= reach).count();
+    if theta.is_none() || place == 0 {
+        return Shift { theta, interval: open, p };
+    }
+    let mut limit = |index: usize| {
+        let (_, limit, _) = differences.select_nth_unstable_by(index, f64::total_cmp);
+        Some(*limit).filter(|limit| limit.is_finite())
+    };
+    let (low, high) = (limit(place - 1), limit(thin_first.len() * thin_second.len() - place));
+    Shift { theta, interval: Interval { low, high }, p }
 }
 
 /// The least p-value that sets of these sizes can have.

@@ -197,6 +197,62 @@ fn an_interrupt_ends_it_well_and_it_goes_on() {
     }
 }
 
+#[test]
+fn what_a_killed_run_left_is_in_nobody_s_way() {
+    let top = tempfile::tempdir().unwrap();
+    let dir = top.path().join("killed");
+    let arms = ["cmd:sleep 0.05", "cmd:sleep 0.1"];
+    let options = ["compare", "--pairs", "6", "--interval", "10ms", "--out", text(&dir)];
+    let output = program(&[&options[..], &arms].concat()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    // As if it had been killed in the second block, when the samples were there and the trial was not.
+    let path = dir.join("trials.jsonl");
+    let kept: String = fs::read_to_string(&path).unwrap().split_inclusive('\n').take(4).collect();
+    fs::write(&path, kept).unwrap();
+    let output = program(&["compare", "--json", "--resume", text(&dir)]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let samples: Vec<Value> = trials(&dir).iter().map(|trial| trial["samples"].clone()).collect();
+    assert_eq!(samples.len(), 12);
+    assert_eq!(samples[4], "samples/0001-0-0-2.zks");
+    // And one that was killed before its plan was written, which is no experiment.
+    let dir = top.path().join("begun");
+    fs::create_dir_all(dir.join("samples")).unwrap();
+    fs::write(dir.join("trials.jsonl"), "").unwrap();
+    must(&dir, &arms, 0);
+    fs::remove_file(dir.join("experiment.json")).unwrap();
+    fs::write(dir.join("samples/0000-0-0.zks"), "measured").unwrap();
+    let told = said(&must(&dir, &arms, 2));
+    assert!(told.contains("has been used for an experiment already"), "{told}");
+}
+
+#[test]
+fn a_verdict_is_told_although_its_page_cannot_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("report.html")).unwrap();
+    let output = must(dir.path(), &["--json", "cmd:sleep 0.02", "cmd:sleep 0.06"], 0);
+    assert_eq!(json(&output.stdout)["verdict"], "different");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("no graphs: cannot write") && !told.contains("graphs: /"), "{told}");
+}
+
+#[test]
+fn a_recording_is_not_taken_for_a_search() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("recorded");
+    let output = program(&["record", "--runs", "4", "--out", text(&dir), "--", "true"]).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let output = program(&["compare", "--resume", text(&dir)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("is one recording and nothing to compare"), "{}", said(&output));
+}
+
+#[test]
+fn a_budget_longer_than_any_clock_is_none() {
+    let output = program(&["bisect", "--budget", "1e19", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("nothing to compare this machine with"), "{}", said(&output));
+}
+
 /// Without root only what changes nothing.
 #[test]
 fn without_root() {

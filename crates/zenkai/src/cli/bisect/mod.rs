@@ -16,6 +16,7 @@ use zenkai_host::gauges::Interrupt;
 use zenkai_measure::{
     bisect::{Settings, Stop, bisect, expected},
     experiment::{Plan, Stage as _, Status, Trial},
+    statistics::design::switches_per_run,
     workload,
 };
 use zenkai_tune::transaction::Session;
@@ -76,7 +77,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, CommandError> {
     let interrupt = Interrupt::watch()?;
-    let until = Instant::now() + args.budget;
+    // A time that no clock can tell is none.
+    let until = Instant::now().checked_add(args.budget);
     if let (None, Some(wrong)) = (&args.resume, mistake(args)) {
         return Err(wrong);
     }
@@ -176,8 +178,7 @@ fn one_run(stage: &mut LiveStage, err: &mut dyn Write) -> Result<f64, CommandErr
 /// How many experiments, pairs and seconds the search will take, if there is one culprit.
 fn cost(laid: &Laid) -> (usize, usize, f64) {
     let (experiments, pairs) = expected(&laid.settings());
-    // Five switches in eight runs, as blocks of four come out on average.
-    let cost_of_two_s = 2.0 * (laid.run_s + 0.625 * laid.plan.settle.at_least_s);
+    let cost_of_two_s = 2.0 * (laid.run_s + switches_per_run(2) * laid.plan.settle.at_least_s);
     (experiments, pairs, f64::from(u32::try_from(pairs).unwrap_or(u32::MAX)) * cost_of_two_s)
 }
 
@@ -185,7 +186,7 @@ fn search(
     args: &Args,
     laid: &Laid,
     dir: &Path,
-    (session, interrupt, until): (&Session, &Interrupt, Instant),
+    (session, interrupt, until): (&Session, &Interrupt, Option<Instant>),
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, CommandError> {
@@ -198,9 +199,7 @@ fn search(
     }
     let done = text::Done { laid, dir, outcome: &outcome, stop: stop.as_ref() };
     if let Some(Stop::Failed(why)) = &stop {
-        return Err(
-            CommandError::usage(anyhow!("{why}")).hint(format!("zenkai bisect --resume {}", dir.display()))
-        );
+        return Err(CommandError::usage(anyhow!("{why}")).hint(compare::resume("bisect", dir)));
     }
     if args.json {
         output::write_json(out, &done.json())?;

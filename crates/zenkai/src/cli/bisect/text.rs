@@ -10,7 +10,10 @@ use zenkai_measure::{
 use zenkai_report::Block;
 
 use super::{cost, laid::Laid, toggles::Sides};
-use crate::cli::{CommandError, compare::visible};
+use crate::cli::{
+    CommandError,
+    compare::{self, visible},
+};
 
 /// Before the first experiment: what is toggled, and what it will cost.
 pub(super) fn tell_plan(
@@ -155,7 +158,7 @@ impl Done<'_> {
     }
 
     fn ending(&self) -> Option<String> {
-        let resume = || format!("go on with: zenkai bisect --resume {}", self.dir.display());
+        let resume = || format!("go on with: {}", compare::resume("bisect", self.dir));
         match (self.stop, self.outcome.end) {
             (Some(stop), _) => Some(format!("{stop}; the machine is as it was. {}", resume())),
             (None, End::NoDifference) => {

@@ -18,7 +18,7 @@ use std::{
 use anyhow::anyhow;
 use zenkai_host::{LiveHost, gauges::Interrupt};
 use zenkai_measure::{
-    experiment::{Arm, Confirms, Finish, Metric, Plan, RunError, StageError, Store, StoreError, carry_out},
+    experiment::{Arm, Confirms, Finish, Metric, Plan, Store, StoreError, carry_out},
     metric::Choice,
     statistics::verdict::Better,
     workload,
@@ -72,7 +72,12 @@ fn all(
     let mut pages = Vec::new();
     // A program that reads JSON wants one document: it has the confirmations in it.
     if !args.json || args.confirm.is_empty() || exit != Exit::Fine {
-        pages.push(show(args, &dir, out, err)?);
+        match show(args, &dir, out, err) {
+            Ok(page) => pages.extend(page),
+            // That something was not put back is graver, and the exit code of it.
+            Err(why) if exit == Exit::NotRestored => _ = why.report(err),
+            Err(why) => return Err(why),
+        }
     }
     for knob in &args.confirm {
         if exit != Exit::Fine {
@@ -91,16 +96,18 @@ fn all(
         let arms = asked.arms()?;
         let (ended, _, of_knob) = carry_on(args, asked, arms, session, interrupt, err)?;
         if !args.json {
-            pages.push(show(args, &of_knob, out, err)?);
+            pages.extend(show(args, &of_knob, out, err)?);
         }
         exit = ended;
     }
     if !args.confirm.is_empty() && exit == Exit::Fine {
         let stored = Stored::open(&dir)?.with_everything(&dir)?;
-        let page = save_page(&stored, &dir)?;
         if args.json {
             output::write_json(out, &zenkai_report::experiment_json(&stored.shown())?)?;
-            pages = vec![page];
+        }
+        let page = save_page(&stored, &dir, err)?;
+        if args.json {
+            pages = page.into_iter().collect();
         }
     }
     for page in pages {
@@ -159,7 +166,7 @@ impl Asked {
         if dir.join(super::bisect::FILE).symlink_metadata().is_ok() {
             let shown = dir.display();
             return Err(CommandError::usage(anyhow!("{shown} is a search and no single experiment"))
-                .hint(format!("zenkai bisect --resume {shown}")));
+                .hint(resume("bisect", dir)));
         }
         let dir = trust::dir(dir)?;
         let store = Store::open(&dir)?;
@@ -198,9 +205,8 @@ impl Asked {
 /// Experiments of `zenkai bisect` have arms that no words say.
 fn of_a_search(dir: &Path) -> CommandError {
     let above = dir.parent().filter(|above| above.join(super::bisect::FILE).symlink_metadata().is_ok());
-    let whole = above.map_or_else(|| "DIR".to_owned(), |above| above.display().to_string());
     CommandError::usage(anyhow!("{} is one experiment of a search, which goes on as a whole", dir.display()))
-        .hint(format!("zenkai bisect --resume {whole}"))
+        .hint(resume("bisect", above.unwrap_or(Path::new("DIR"))))
         .hint(format!("zenkai report {} shows it", dir.display()))
 }
 
@@ -238,7 +244,7 @@ fn carry_on(
         (create(&dir, plan)?, dir)
     };
     stage.ready(&store.plan, &store.trials, &dir);
-    let mut teller = Teller::new(store.plan.clone(), store.trials.len(), err);
+    let mut teller = Teller::new(store.plan.clone(), &store.trials, err);
     options::tell_plan(&store.plan, &dir, &mut |line| teller.keep(line));
     if store.plan.confirms.is_none() {
         options::tell_confirmations(args, &mut |line| teller.keep(line));
@@ -254,7 +260,7 @@ fn carry_on(
     match finish {
         Ok(finish) => Ok((told(&finish, &dir, &mut teller), store, dir)),
         Err(error) => {
-            let error = run_error(error);
+            let error = CommandError::usage(error);
             // With nothing measured there is nothing to go on with: most likely a word has to be typed again.
             if store.trials.is_empty() {
                 return Err(error);
@@ -265,7 +271,7 @@ fn carry_on(
     }
 }
 
-/// The command that goes on with what `command` keeps in `dir`, as a shell reads it.
+/// The command line that goes on with what is kept in `dir`, as a shell reads it.
 pub(super) fn resume(command: &str, dir: &Path) -> String {
     zenkai_report::shell(&["zenkai", command, "--resume", &dir.to_string_lossy()].map(str::to_owned))
 }
@@ -286,7 +292,7 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
     let confirms = asked.confirmation.as_ref().map(|confirmation| &confirmation.confirms);
     let mut arms = Vec::new();
     for nth in 0..stage.arms.len() {
-        let settings = stage.settings(nth).map_err(stage_error)?;
+        let settings = stage.settings(nth).map_err(CommandError::usage)?;
         let spec = &stage.arms[nth].spec;
         let name = match (args.aa, nth, confirms) {
             (_, 0, Some(confirms)) => format!("{} with {} as in {}", confirms.b, confirms.knob, confirms.a),
@@ -340,8 +346,13 @@ pub(super) fn metric(
 pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     let failed = |error| anyhow::Error::new(error).context(dir.display().to_string());
     trust::make(dir)?;
+    let samples = dir.join("samples");
+    if dir.join("experiment.json").symlink_metadata().is_err() {
+        // A start that was killed leaves it behind, empty. Neither a link nor what has something in it is removed.
+        let _ = std::fs::remove_dir(&samples);
+    }
     // Both must be ours: a link that waits here could lead root anywhere.
-    if let Err(error) = trust::make_new(&dir.join("samples")) {
+    if let Err(error) = trust::make_new(&samples) {
         let shown = dir.display();
         return Err(if error.kind() == std::io::ErrorKind::AlreadyExists {
             let command = if plan.arms.len() == 1 { "record" } else { "compare" };
@@ -365,14 +376,6 @@ pub(super) fn create(dir: &Path, plan: Plan) -> Result<Store, CommandError> {
     Ok(store)
 }
 
-fn run_error(error: RunError) -> CommandError {
-    CommandError::usage(error)
-}
-
-fn stage_error(error: StageError) -> CommandError {
-    CommandError::usage(error)
-}
-
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         // Its text tells the system's reason already.
@@ -380,10 +383,14 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// The result, and a page with all of it beside the trials; gives where that is.
-fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Result<PathBuf, CommandError> {
+/// The result, and a page with all of it beside the trials; gives where that is, if it could be written.
+fn show(
+    args: &Args,
+    dir: &Path,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Option<PathBuf>, CommandError> {
     let stored = Stored::open(dir)?.with_everything(dir)?;
-    let page = save_page(&stored, dir)?;
     let shown = stored.shown();
     let finished = shown.comparisons.iter().all(|comparison| comparison.judgement.finished);
     if shown.plan.aa
@@ -397,11 +404,17 @@ fn show(args: &Args, dir: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Re
     } else {
         output::write_blocks(out, &zenkai_report::experiment(&shown))?;
     }
-    Ok(page)
+    save_page(&stored, dir, err)
 }
 
-fn save_page(stored: &Stored, dir: &Path) -> Result<PathBuf, CommandError> {
+/// What cannot be written, on a full disk say, is told: the result has been shown, and can be shown again.
+fn save_page(stored: &Stored, dir: &Path, err: &mut dyn Write) -> Result<Option<PathBuf>, CommandError> {
     let page = dir.join("report.html");
-    report::save_here(&page, zenkai_report::experiment_html(&stored.shown()).as_bytes())?;
-    Ok(page)
+    match report::save_here(&page, zenkai_report::experiment_html(&stored.shown()).as_bytes()) {
+        Ok(()) => Ok(Some(page)),
+        Err(why) => {
+            writeln!(err, "zenkai: no graphs: {:#}", why.error)?;
+            Ok(None)
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use zenkai_measure::{
-    experiment::{Comparison, Plan, Progress, Status, Trial},
+    experiment::{Comparison, Plan, Progress, Status, Trial, settled_blocks},
     statistics::{
         real,
         verdict::{Change, Verdict},
@@ -33,24 +33,30 @@ pub(in crate::cli) struct Teller<'a> {
     start: Instant,
     run_s: Vec<f64>,
     switch_s: Vec<f64>,
+    /// Of whole blocks, and of the one under way.
     trials: usize,
     failed: usize,
+    /// Both when the block under way began.
+    before_block: (usize, usize),
     /// What the last look found: with the interval drawn, and in numbers only.
     now: [String; 2],
 }
 
 impl<'a> Teller<'a> {
     /// `done` trials were there before.
-    pub(in crate::cli) fn new(plan: Plan, done: usize, err: &'a mut dyn Write) -> Self {
+    pub(in crate::cli) fn new(plan: Plan, done: &[Trial], err: &'a mut dyn Write) -> Self {
+        let settled = settled_blocks(&plan, done).unwrap_or_default().concat();
+        let failed = settled.iter().filter(|trial| trial.status != Status::Ok).count();
         Self {
+            trials: settled.len(),
+            failed,
+            before_block: (settled.len(), failed),
             plan,
             err,
             live: io::stderr().is_terminal(),
             start: Instant::now(),
             run_s: Vec::new(),
             switch_s: Vec::new(),
-            trials: done,
-            failed: 0,
             now: [String::new(), String::new()],
         }
     }
@@ -110,7 +116,11 @@ impl<'a> Teller<'a> {
     }
 
     fn trial(&mut self, trial: &Trial) {
+        if trial.place == 0 {
+            self.before_block = (self.trials, self.failed);
+        }
         if trial.status == Status::Discarded {
+            (self.trials, self.failed) = self.before_block;
             return;
         }
         self.trials += 1;
@@ -239,7 +249,37 @@ fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use zenkai_measure::{
+        experiment::{Arm, Metric},
+        statistics::verdict::Better,
+    };
+
     use super::*;
+
+    #[test]
+    fn runs_of_a_block_that_is_run_again_are_counted_once() {
+        let metric = Metric { name: "time".into(), unit: "s".into(), pattern: None };
+        let arms = vec![Arm::new("a", "now"), Arm::new("b", "now")];
+        let plan = Plan::new(arms, vec!["true".into()], metric, Better::Lower, 7, 6);
+        let trial = |block, attempt, place: usize, status| {
+            let arm = plan.block(block, attempt)[place];
+            Trial::new(block, attempt, place, arm, status, None)
+        };
+        let whole: Vec<Trial> = (0..4).map(|place| trial(0, 1, place, Status::Failed)).collect();
+        let spoilt = [trial(0, 0, 0, Status::Failed), trial(0, 0, 1, Status::Discarded)];
+        let before = [&spoilt[..], &whole].concat();
+        let mut err = Vec::new();
+        let mut teller = Teller::new(plan.clone(), &before, &mut err);
+        assert_eq!((teller.trials, teller.failed), (4, 4), "of what was there before");
+        for trial in
+            [trial(1, 0, 0, Status::Failed), trial(1, 0, 1, Status::Ok), trial(1, 0, 2, Status::Discarded)]
+        {
+            teller.trial(&trial);
+        }
+        assert_eq!((teller.trials, teller.failed), (4, 4), "of a block that is to be run again");
+        teller.trial(&trial(1, 1, 0, Status::Ok));
+        assert_eq!((teller.trials, teller.failed), (5, 4));
+    }
 
     #[test]
     fn an_interval_is_drawn_on_its_axis() {

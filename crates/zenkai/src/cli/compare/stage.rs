@@ -310,11 +310,22 @@ impl<'a> LiveStage<'a> {
 
     fn keep_samples(&self, trial: &mut Trial, recording: &Recording) -> Result<(), StageError> {
         trial.channels = recording.means();
-        let name = format!("samples/{:04}-{}-{}.zks", trial.block, trial.attempt, trial.place);
-        let path = self.dir.join(&name);
-        recording.write(&path).map_err(|error| failed(format!("{}: {error}", path.display())))?;
-        trial.samples = Some(name);
-        Ok(())
+        let stem = format!("samples/{:04}-{}-{}", trial.block, trial.attempt, trial.place);
+        // A run that was killed before its trial was written leaves a file that belongs to nobody.
+        let names =
+            (1..).map(|nth| if nth == 1 { format!("{stem}.zks") } else { format!("{stem}-{nth}.zks") });
+        for name in names.take(1_000) {
+            let path = self.dir.join(&name);
+            match recording.write(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(format!("{}: {error}", path.display()))),
+                Ok(()) => {
+                    trial.samples = Some(name);
+                    return Ok(());
+                }
+            }
+        }
+        Err(failed(format!("{}/{stem}.zks and a thousand more are there already", self.dir.display())))
     }
 }
 

@@ -151,8 +151,8 @@ impl Several {
         let mut stage = LiveStage::new(None, arms, choice, interrupt);
         stage.ready(&store.plan, &store.trials, dir);
         let runs = store.plan.rule.looks.last().copied().unwrap_or_default();
+        let mut teller = Teller::new(store.plan.clone(), &store.trials, err);
         let done = settled_blocks(&store.plan, &store.trials).map_or(0, |blocks| blocks.len());
-        let mut teller = Teller::new(store.plan.clone(), done, err);
         let there = if done > 0 { format!(", {done} of them there already") } else { String::new() };
         teller.keep(&format!("{runs} runs, kept in {}{there}", dir.display()));
         let finish = carry_out(&mut store, &mut stage, &mut |progress| teller.tell(progress));
