@@ -106,21 +106,38 @@ impl Page {
         }
     }
 
+    /// A table whose last column is wrapped. Where that would leave it less than a third of the line, a long first
+    /// column, or else the last one, has lines of its own.
     fn table(&mut self, rows: &[Vec<String>]) {
+        let shown = |row: &Vec<String>| row.iter().map(|cell| printable(cell)).collect();
+        let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
-        for row in rows {
-            let Some((last, cells)) = row.split_last() else { continue };
-            let mut head = String::from("  ");
-            for (cell, width) in cells.iter().zip(&widths) {
+        let Some((last, others)) = widths.split_last() else { return };
+        let third = self.style.width / 3;
+        let taken = others.iter().map(|width| width + 2).sum::<usize>() + (*last).min(third) + 2;
+        let is_wide = taken > self.style.width;
+        let first_apart = is_wide && columns > 2 && widths.first().is_some_and(|first| *first > third);
+        for row in &rows {
+            let Some((last, mut cells)) = row.split_last() else { continue };
+            let (mut head, mut widths) = (String::from("  "), widths.as_slice());
+            if let ([first, more @ ..], true) = (cells, first_apart) {
+                self.paragraph("  ", "  ", first);
+                (head, cells, widths) = (" ".repeat(6), more, &widths[1..]);
+            }
+            for (cell, width) in cells.iter().zip(widths) {
                 // Writing to a String cannot fail.
-                let _ = write!(head, "{:<width$}  ", printable(cell));
+                let _ = write!(head, "{cell:<width$}  ");
+            }
+            if is_wide && !first_apart && !cells.is_empty() {
+                self.line(&head);
+                head = " ".repeat(6);
             }
             let indent = " ".repeat(head.chars().count());
-            self.paragraph(&head, &indent, &printable(last));
+            self.paragraph(&head, &indent, last);
         }
     }
 
@@ -165,7 +182,7 @@ impl Page {
 /// Whether a terminal acts on a letter instead of showing it.
 pub(crate) fn hidden(letter: char) -> bool {
     letter.is_control()
-        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 /// Text with control characters spelled out, so that data cannot steer the terminal. The bidirectional overrides
@@ -212,6 +229,24 @@ mod tests {
         ])];
         let text = render(&blocks, Style { width: 16, colour: false });
         assert_eq!(text, "  a     one two\n        three\n  long  four\n");
+    }
+
+    #[test]
+    fn a_narrow_terminal_leaves_every_column_readable() {
+        let row = |first: &str, last: &str| vec![first.into(), "6".into(), last.into()];
+        let long = "cmd:fio --name=r --filename=data";
+        let text = render(
+            &[Block::Table(vec![row("arm", "spread"), row(long, "91.9 %")])],
+            Style { width: 40, colour: false },
+        );
+        assert_eq!(text, format!("  arm\n      6  spread\n  {long}\n      6  91.9 %\n"));
+        let rows = vec![vec!["A".into(), "20 letters of a name".into(), "one two three four five".into()]];
+        let text = render(&[Block::Table(rows)], Style { width: 30, colour: false });
+        assert_eq!(text, "  A  20 letters of a name\n      one two three four five\n");
+        // What is spelled out takes the room that it takes.
+        let rows = vec![vec!["\u{202e}".into(), "x".into()], vec!["a".into(), "y".into()]];
+        let text = render(&[Block::Table(rows)], Style::default());
+        assert_eq!(text, "  \\u{202e}  x\n  a         y\n");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use zenkai_measure::statistics::verdict::{Change, Look};
 
 use super::Experiment;
 use super::text::{arms_table, explained, failures, secondary};
-use super::words::{self, interval, p_value, signed};
+use super::words::{self, p_value, signed};
 use crate::{Block, Detail, Mark};
 
 /// Two recordings side by side.
@@ -62,10 +62,7 @@ impl BeforeAfter<'_> {
     pub(super) fn reading(&self) -> Option<String> {
         let (look, [before, after]) = (self.look()?, self.runs());
         let change = look.change?;
-        let limits = match (change.low, change.high) {
-            (None, None) => "too few runs for an interval".to_owned(),
-            _ => format!("95 % interval {} %", interval(change.low, change.high)),
-        };
+        let limits = words::confidence("runs", 0.95, change);
         Some(format!(
             "After against before, {} changes by {} ({limits}, p = {}, as if each run stood alone), from {before} and \
              {after} runs.",

@@ -4,6 +4,7 @@ mod before_after;
 mod confirmed;
 mod html;
 mod json;
+mod rows;
 mod series;
 mod text;
 pub(crate) mod words;
@@ -52,27 +53,33 @@ pub struct Experiment<'a> {
 pub const IDLE_ARM: &str =
     "changes nothing here: what it asks for is so already, or is something that this machine does not have";
 
-/// Letters of an arm's name that a sentence has room for.
+/// Letters of a name that a sentence has room for.
 const LONG_NAME: usize = 48;
+
+/// A name where there is no room for a long one: its beginning and its end.
+fn cut(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LONG_NAME {
+        return name.to_owned();
+    }
+    let [head, tail] = [&letters[..LONG_NAME / 2 + 4], &letters[letters.len() - LONG_NAME / 2 + 6..]];
+    format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
+}
 
 impl<'a> Experiment<'a> {
     fn arm(&self, index: usize) -> &'a str {
         self.plan.arms.get(index).map_or("?", |arm| &arm.name)
     }
 
-    /// The arm's name where a sentence has no room for a long one: its beginning and its end, or its number.
+    /// The arm's name, [`cut`], or its number where two would be the same.
     fn short(&self, index: usize) -> String {
-        let cut = |index: usize| {
-            let letters: Vec<char> = self.arm(index).chars().collect();
-            if letters.len() <= LONG_NAME {
-                return self.arm(index).to_owned();
-            }
-            let [head, tail] = [&letters[..LONG_NAME / 2 + 4], &letters[letters.len() - LONG_NAME / 2 + 6..]];
-            format!("{}…{}", head.iter().collect::<String>(), tail.iter().collect::<String>())
-        };
-        let own = cut(index);
-        let is_twice = (0..self.plan.arms.len()).any(|other| other != index && cut(other) == own);
+        let own = cut(self.arm(index));
+        let is_twice = (0..self.plan.arms.len()).any(|other| other != index && cut(self.arm(other)) == own);
         if is_twice { format!("arm {}", index + 1) } else { own }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.plan.arms.iter().map(|arm| arm.name.as_str())
     }
 
     fn explanation(&self, arm: usize) -> Option<&'a Explanation> {

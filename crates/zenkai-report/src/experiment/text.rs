@@ -7,16 +7,14 @@ use zenkai_measure::experiment::{Arm, Comparison, Status, Trial};
 use zenkai_measure::explain::{Explanation, Missing, Role};
 use zenkai_measure::statistics::verdict::{Better, Look, Verdict};
 
-use super::Experiment;
-use super::words::{self, digits, interval, p_value, quantity, signed};
+use super::words::{self, interval, p_value, quantity, signed};
+use super::{Experiment, rows};
 use crate::{Block, Mark};
 
 /// Channels listed in text; JSON and HTML have all.
 const CHANNELS_SHOWN: usize = 12;
 /// Trials without a number that are listed in text; JSON and HTML have all.
 const FAILURES_SHOWN: usize = 12;
-/// Below this p-value an arm leaves traces in the next trial.
-const CARRY_OVER: f64 = 0.01;
 
 /// The whole report of an experiment.
 pub fn experiment(experiment: &Experiment) -> Vec<Block> {
@@ -162,31 +160,11 @@ pub(super) fn arms_table(experiment: &Experiment) -> Block {
 pub(super) fn secondary(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
     let name = experiment.short(explanation.arm);
     let heading =
-        if experiment.apart { "The other numbers".to_owned() } else { format!("{name}: beyond the middle") };
+        if experiment.apart { "The other numbers".to_owned() } else { format!("{name}: the other numbers") };
     blocks.push(Block::Heading(heading));
-    let mut rows = Vec::new();
-    if let Some(lines) = &explanation.lines {
-        for (words, line) in [
-            ("mean (cost)", lines.totals),
-            ("95th percentile", lines.p95),
-            ("spread between trials", lines.spread),
-        ] {
-            let change = line.ratio.map_or("–".to_owned(), |ratio| signed(100.0 * (ratio - 1.0)));
-            rows.push(vec![words.to_owned(), change, String::new(), format!("p = {}", p_value(line.p))]);
-        }
-    }
-    rows.extend(explanation.metrics.iter().map(|metric| {
-        let change = metric.percent.map_or("–".to_owned(), signed);
-        let limits = interval(metric.interval[0], metric.interval[1]);
-        vec![metric.name.clone(), change, limits, format!("p = {} (Holm)", p_value(metric.corrected))]
-    }));
-    blocks.push(Block::Table(rows));
-    if explanation.lines.as_ref().is_some_and(|lines| lines.carry_over < CARRY_OVER) {
-        blocks.push(Block::Text(
-            "Warning: an arm leaves traces in the trial after it. Let the machine settle longer between trials."
-                .to_owned(),
-        ));
-    }
+    let row = |[name, _, change, limits, p]: [String; 5]| vec![name, change, limits, format!("p = {p}")];
+    blocks.push(Block::Table(rows::numbers(explanation).into_iter().map(row).collect()));
+    blocks.extend(rows::carries_over(explanation).map(|text| Block::Text(format!("Warning: {text}"))));
 }
 
 pub(super) fn explained(experiment: &Experiment, explanation: &Explanation, blocks: &mut Vec<Block>) {
@@ -202,8 +180,7 @@ pub(super) fn explained(experiment: &Experiment, explanation: &Explanation, bloc
     let rows: Vec<Vec<String>> = changed
         .take(CHANNELS_SHOWN)
         .map(|channel| {
-            let unit = &channel.about.unit;
-            let show = |value: f64| if unit.is_empty() { digits(value) } else { quantity(value, unit) };
+            let show = |value: f64| words::of_channel(&channel.name, &channel.about.unit, value);
             vec![
                 channel.name.clone(),
                 format!("{} → {}", show(channel.a), show(channel.b)),
@@ -216,9 +193,7 @@ pub(super) fn explained(experiment: &Experiment, explanation: &Explanation, bloc
     if !rows.is_empty() {
         blocks.push(Block::Table(rows));
     }
-    if explanation.channels.is_empty() {
-        blocks.push(Block::Text("No channels were recorded, so nothing can explain the verdict.".to_owned()));
-    }
+    blocks.extend(rows::no_channels(explanation).map(|text| Block::Text(text.to_owned())));
     if !explanation.missing.is_empty() {
         blocks.push(Block::Text(not_judged(&explanation.missing)));
     }
@@ -244,45 +219,23 @@ fn not_judged(missing: &[Missing]) -> String {
 fn settings(experiment: &Experiment, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("What each arm sets".to_owned()));
     for arm in &experiment.plan.arms {
-        let mut lines: Vec<String> = arm
-            .settings
-            .iter()
-            .map(|setting| {
-                let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-                format!("{}: {} → {}", setting.what, value(&setting.from), value(&setting.to))
-            })
-            .collect();
-        if arm.is_idle() {
-            lines.push(super::IDLE_ARM.to_owned());
-        } else if lines.is_empty() && arm.command.is_empty() {
-            lines.push("changes nothing".to_owned());
-        }
+        let set = rows::settings(arm).into_iter().map(|[what, from, to]| format!("{what}: {from} → {to}"));
+        let mut lines: Vec<String> = set.chain(rows::sets_nothing(arm).map(str::to_owned)).collect();
         if !arm.command.is_empty() {
             lines.push(format!("runs {}", words::shell(&arm.command)));
         }
-        let title =
-            if arm.name == arm.spec { arm.name.clone() } else { format!("{} ({})", arm.name, arm.spec) };
-        blocks.push(Block::Item { title, lines });
+        blocks.push(Block::Item { title: rows::called(arm), lines });
     }
 }
 
 pub(super) fn failures(experiment: &Experiment, blocks: &mut Vec<Block>) {
-    let without: Vec<(usize, &Trial)> =
-        (1..).zip(experiment.trials).filter(|(_, trial)| trial.status != Status::Ok).collect();
+    let without = rows::without_number(experiment);
     let count = without.len();
-    let rows: Vec<Vec<String>> = without
-        .into_iter()
-        .take(FAILURES_SHOWN)
-        .map(|(number, trial)| {
-            let what = match trial.status {
-                Status::Timeout => "took too long",
-                Status::Discarded => "discarded",
-                Status::Failed | Status::Ok => "failed",
-            };
-            let reason = trial.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
-            vec![format!("trial {number}"), experiment.short(trial.arm), what.to_owned(), reason.to_owned()]
-        })
-        .collect();
+    let row = |(number, trial, what): (usize, &Trial, &str)| {
+        let reason = trial.reason.as_deref().and_then(|reason| reason.lines().next()).unwrap_or_default();
+        vec![format!("trial {number}"), experiment.short(trial.arm), what.to_owned(), reason.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = without.into_iter().take(FAILURES_SHOWN).map(row).collect();
     if !rows.is_empty() {
         blocks.push(Block::Heading(
             "Trials that gave no number (a failed one counts as the worst of all)".to_owned(),

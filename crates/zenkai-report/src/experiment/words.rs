@@ -73,17 +73,59 @@ pub(super) fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Per cents from here on are written with an exponent: a line has no room for their digits.
+const HUGE_PERCENT: f64 = 1e7;
+
+/// A number of per cents with so many decimals.
+fn percents(percent: f64, decimals: usize) -> String {
+    let text =
+        if percent.abs() < HUGE_PERCENT { format!("{percent:.decimals$}") } else { format!("{percent:.1e}") };
+    text.replace('-', "−")
+}
+
 /// A change in per cent with its sign, `−5.2 %`.
 pub(crate) fn signed(percent: f64) -> String {
     let decimals = if percent.abs() < 0.1 && percent != 0.0 { 2 } else { 1 };
-    format!("{percent:+.decimals$} %").replace('-', "−")
+    format!("{}{} %", plus(percent), percents(percent, decimals))
+}
+
+fn plus(value: f64) -> &'static str {
+    if value.is_sign_negative() { "" } else { "+" }
 }
 
 /// `[−6.3, −4.1]`, with `…` where the interval has no end.
 pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let limit =
-        |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| format!("{limit:+.1}").replace('-', "−"));
+    if low.is_none() && high.is_none() {
+        return "(no limits)".to_owned();
+    }
+    let limit = |limit: Option<f64>| {
+        limit.map_or("…".to_owned(), |limit| format!("{}{}", plus(limit), percents(limit, 1)))
+    };
     format!("[{}, {}]", limit(low), limit(high))
+}
+
+/// How the numbers of a channel are shown: what they are multiplied with, and their unit. Shares of time are shown in
+/// per cent; other pure numbers are numbers of things.
+pub(super) fn shown_as<'a>(channel: &str, unit: &'a str) -> (f64, &'a str) {
+    let is_share = channel.starts_with("cpu")
+        || channel.contains("pressure.")
+        || channel.rsplit('.').next() == Some("util");
+    match unit {
+        "1" if is_share => (100.0, "%"),
+        "1" => (1.0, ""),
+        unit => (1.0, unit),
+    }
+}
+
+/// A number of a channel with its unit.
+pub(super) fn of_channel(channel: &str, unit: &str, value: f64) -> String {
+    let (factor, unit) = shown_as(channel, unit);
+    quantity(factor * value, unit)
+}
+
+/// Failed trials of both arms, where there are any.
+fn failed(what: &str, [of_a, of_b]: [usize; 2]) -> String {
+    if of_a + of_b == 0 { String::new() } else { format!(" (failed {what}: {of_b} against {of_a})") }
 }
 
 /// A p-value: as many digits as it is worth, and never zero, which none is.
@@ -140,14 +182,11 @@ fn apart(experiment: &Experiment, comparison: &Comparison, [a, b]: [&str; 2]) ->
     let Some(look) = comparison.judgement.looks.last() else {
         return format!("Undecided: there are no runs of {b} and {a}");
     };
-    let failed = match look.failed {
-        [0, 0] => String::new(),
-        [of_a, of_b] => format!(" (failed runs: {of_b} against {of_a})"),
-    };
+    let failed = failed("runs", look.failed);
     match look.change {
         Some(change) if look.p <= look.level => format!(
-            "{b} is {:.1} % {} than {a} {}; why, two recordings cannot tell: undecided{failed}",
-            change.percent.abs(),
+            "{b} is {} % {} than {a} {}; why, two recordings cannot tell: undecided{failed}",
+            percents(change.percent.abs(), 1),
             direction(plan, change.percent),
             size(change),
         ),
@@ -166,20 +205,17 @@ fn size(change: Change) -> String {
     let (near, far) =
         if change.percent < 0.0 { (change.high, change.low) } else { (change.low, change.high) };
     let sign = if change.percent < 0.0 { -1.0 } else { 1.0 };
-    let limit = |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| format!("{:.1}", limit * sign));
-    format!("[{}, {}]", limit(near).replace('-', "−"), limit(far).replace('-', "−"))
+    let limit = |limit: Option<f64>| limit.map_or("…".to_owned(), |limit| percents(limit * sign, 1));
+    format!("[{}, {}]", limit(near), limit(far))
 }
 
 fn different(plan: &Plan, [a, b]: [&str; 2], change: Change, look: &Look) -> String {
-    let failed = match look.failed {
-        [0, 0] => String::new(),
-        [of_a, of_b] => format!(" (failed trials: {of_b} against {of_a})"),
-    };
     format!(
-        "{b} is {:.1} % {} than {a} {}: different{failed}",
-        change.percent.abs(),
+        "{b} is {} % {} than {a} {}: different{}",
+        percents(change.percent.abs(), 1),
         direction(plan, change.percent),
         size(change),
+        failed("trials", look.failed),
     )
 }
 
@@ -198,13 +234,15 @@ fn undecided(
             }
             (Some(low), None) => format!("with {b}, {name} may be {} or more against {a}", signed(low)),
             (None, Some(high)) => format!("with {b}, {name} may be {} or less against {a}", signed(high)),
-            (None, None) => format!("{b} may be anything against {a}"),
+            (None, None) => format!("too few to say how {b} compares with {a}"),
         }
     };
-    let found = change.map_or_else(|| format!("{b} or {a} may be better"), may);
-    let could = look.detectable.map_or(String::new(), |least| format!("; could have seen ≥ {least:.1} %"));
+    let found = change.map_or_else(|| format!("{b} and {a} cannot be compared in {}", plan.metric.name), may);
+    // What could have been seen is worth nothing to those who have no numbers.
+    let could = look.detectable.filter(|_| change.is_some());
+    let could = could.map_or(String::new(), |least| format!("; could have seen ≥ {} %", percents(least, 1)));
     let state = if comparison.judgement.finished { "Undecided" } else { "Undecided so far" };
-    format!("{state} after {} pairs: {found}{could}", look.pairs)
+    format!("{state} after {} pairs: {found}{could}{}", look.pairs, failed("trials", look.failed))
 }
 
 /// A round number without needless zeros.
@@ -235,13 +273,21 @@ pub(super) fn reading(experiment: &Experiment, comparison: &Comparison) -> Optio
     let b = experiment.short(comparison.arm);
     let name = &experiment.plan.metric.name;
     Some(format!(
-        "With {b}, {name} changes by {} ({} % interval {} %), from {} pairs of trials; p = {}.",
+        "With {b}, {name} changes by {} ({}), from {} pairs of trials; p = {}.",
         signed(change.percent),
-        one_decimal(100.0 * (1.0 - look.level)),
-        interval(change.low, change.high),
+        confidence("pairs", 1.0 - look.level, change),
         look.pairs,
         p_value(look.p),
     ))
+}
+
+/// An interval with its confidence, or that there are too few pairs or runs for one.
+pub(super) fn confidence(what: &str, share: f64, change: Change) -> String {
+    let share = one_decimal(100.0 * share);
+    match (change.low, change.high) {
+        (None, None) => format!("too few {what} for a {share} % interval"),
+        (low, high) => format!("{share} % interval {} %", interval(low, high)),
+    }
 }
 
 /// The overall verdict over all arms: different if one is, equal if all are.
@@ -372,17 +418,18 @@ pub(super) fn spent(experiment: &Experiment) -> Option<String> {
     let begun = experiment.trials.iter().map(|trial| trial.started_unix_s).fold(f64::INFINITY, f64::min);
     let ended = experiment.trials.iter().map(|trial| trial.started_unix_s + trial.elapsed_s);
     let whole = ended.fold(f64::NEG_INFINITY, f64::max) - begun;
-    if !(whole.is_finite() && begun > 0.0 && whole >= 0.0) {
-        return None;
-    }
     let running: f64 = experiment.trials.iter().map(|trial| trial.elapsed_s).sum();
     let settling: f64 = experiment.trials.iter().map(|trial| trial.settled_s).sum();
-    Some(format!(
-        "It took {} in all: {} in the trials, {} in settling.",
-        clock(whole),
-        clock(running),
-        clock(settling)
-    ))
+    // A clock that was set meanwhile, or a file that somebody wrote.
+    let is_sane = begun > 0.0 && [whole, running, settling].iter().all(|time| (0.0..1e10).contains(time));
+    is_sane.then(|| {
+        format!(
+            "It took {} in all: {} in the trials, {} in settling.",
+            clock(whole),
+            clock(running),
+            clock(settling)
+        )
+    })
 }
 
 /// Seconds as people read them: `42 s`, `3:07`, `1:02:03`.

@@ -48,7 +48,7 @@ fn body(page: &mut Page, report: &BeforeAfter) {
         sections::arms(page, experiment);
     });
     section(page, "sequence", "In the order in which they ran", |page| {
-        arms(page, experiment);
+        legend(page, experiment.names());
         page.el("div", &[("class", "draw")], |page| sequence::sequence(page, experiment));
         page.leaf(
             "p",
@@ -99,17 +99,13 @@ fn header(page: &mut Page, report: &BeforeAfter) {
         ("", false),
         ("recording", false),
         ("laid down", false),
-        ("", false),
+        ("", true),
         ("machine", false),
     ];
-    sections::table(page, &head, &report.rows());
+    sections::table(page, &head, report.rows());
     for warning in report.warnings {
         page.leaf("p", &[("class", "warning")], &format!("{}.", warning.trim_end_matches('.')));
     }
-}
-
-fn arms(page: &mut Page, experiment: &Experiment) {
-    legend(page, &experiment.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>());
 }
 
 fn explanations(page: &mut Page, experiment: &Experiment) {

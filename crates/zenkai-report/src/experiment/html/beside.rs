@@ -198,7 +198,7 @@ fn a_browser_shows_both_recordings_and_the_differences() {
     assert_eq!(found["commands"][0], "zenkai bisect --from old -- made-up-workload --size 'big one'");
     assert_eq!(
         found["headings"],
-        json!(["cpu.usr", "cpu.steal", "clock.mean"]),
+        json!(["cpu.usr", "clock.mean", "context.switches"]),
         "vmstat first, in our order"
     );
     assert!(found["tip"].as_str().unwrap().starts_with("run 1, before: "), "{found}");

@@ -5,7 +5,7 @@ use zenkai_diagnose::difference::{Difference, Slower, Which};
 
 use super::super::States;
 use super::page::Page;
-use super::sections::table;
+use super::sections::{folded, table};
 use super::{document, section};
 use crate::difference::{CLASSES, changeable, count, likely, named, side};
 
@@ -23,10 +23,10 @@ pub fn difference_html(states: &States) -> String {
     document(&title, |page| {
         section(page, "differences", "What differs", |page| {
             let row = |side: usize, letter: &str, name: &str| {
-                vec![letter.to_owned(), name.to_owned(), crate::facts::headline(states.facts[side])]
+                [letter.to_owned(), name.to_owned(), crate::facts::headline(states.facts[side])]
             };
             let rows = [row(0, "A", &comparison.a), row(1, "B", &comparison.b)];
-            table(page, &[("", false), ("", false), ("machine", false)], &rows);
+            table(page, &[("", false), ("", false), ("machine", false)], rows);
             difference(page, states);
             if states.carried > 0 {
                 let like = crate::difference::like(comparison, states.carried);
@@ -90,13 +90,10 @@ fn class(page: &mut Page, heading: &str, differences: &[&Difference]) {
     }
     page.leaf("h3", &[], heading);
     let shown = &differences[..differences.len().min(MOST_ROWS)];
-    let (open, folded) = shown.split_at(shown.len().min(OPEN));
+    let (open, more) = shown.split_at(shown.len().min(OPEN));
     rows(page, open);
-    if !folded.is_empty() {
-        page.el("details", &[], |page| {
-            page.leaf("summary", &[], &format!("{} more", folded.len()));
-            rows(page, folded);
-        });
+    if !more.is_empty() {
+        folded(page, &format!("{} more", more.len()), |page| rows(page, more));
     }
     if differences.len() > shown.len() {
         let text = format!("{} more are in `zenkai diff --all`.", differences.len() - shown.len());
@@ -106,7 +103,7 @@ fn class(page: &mut Page, heading: &str, differences: &[&Difference]) {
 
 fn rows(page: &mut Page, differences: &[&Difference]) {
     let row = |difference: &&Difference| {
-        vec![
+        [
             difference.group.clone(),
             cut(&named(difference)),
             cut(&side(&difference.a)),
@@ -116,7 +113,7 @@ fn rows(page: &mut Page, differences: &[&Difference]) {
     };
     let head = [("part", false), ("what", false), ("A", false), ("B", false), ("change", false)];
     page.el("div", &[("class", "differences")], |page| {
-        table(page, &head, &differences.iter().map(row).collect::<Vec<_>>());
+        table(page, &head, differences.iter().map(row));
     });
 }
 
@@ -131,13 +128,12 @@ fn not_compared(page: &mut Page, states: &States) {
         let paths: Vec<&str> = gap.paths.iter().take(MOST_ROWS).map(String::as_str).collect();
         let more = gap.paths.len() - paths.len();
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-        vec![letter.to_owned(), cut(&gap.reason), format!("{}{more}", paths.join(", "))]
+        [letter.to_owned(), cut(&gap.reason), format!("{}{more}", paths.join(", "))]
     };
-    page.el("details", &[], |page| {
-        page.leaf("summary", &[], &format!("{total} values that only one side tells"));
-        let rows: Vec<Vec<String>> = gaps.iter().take(MOST_ROWS).map(row).collect();
+    folded(page, &format!("{total} values that only one side tells"), |page| {
         page.el("div", &[("class", "missing")], |page| {
-            table(page, &[("not on", false), ("why", false), ("values", false)], &rows);
+            let head = [("not on", false), ("why", false), ("values", false)];
+            table(page, &head, gaps.iter().take(MOST_ROWS).map(row));
         });
     });
 }

@@ -3,13 +3,14 @@
 use zenkai_measure::experiment::{Status, Trial};
 
 use super::super::words::quantity;
-use super::super::{Experiment, real};
+use super::super::{Experiment, cut, real};
 use super::axis::{Scale, horizontal};
 use super::page::{Page, colour, cross, mark, n};
 
 const LEFT: f64 = 20.0;
-/// Failed trials stand right of this.
+/// Failed trials stand right of this, so many at most: the label beside them counts all.
 const RIGHT: f64 = 770.0;
+const FAILED: usize = 25;
 const ROW: f64 = 92.0;
 
 pub(super) fn distribution(page: &mut Page, experiment: &Experiment) {
@@ -23,7 +24,7 @@ pub(super) fn distribution(page: &mut Page, experiment: &Experiment) {
         page.leaf("title", &[("id", "t-dis")], &format!("Distribution of {} under each arm", metric.name));
         let spoken: Vec<String> = (0..experiment.plan.arms.len()).map(|arm| label(experiment, arm)).collect();
         page.leaf("desc", &[("id", "d-dis")], &spoken.join(". "));
-        horizontal(page, &scale, (10.0, bottom), &metric.unit, &metric.name);
+        horizontal(page, &scale, (10.0, bottom), &metric.unit, &cut(&metric.name));
         let gutter = (0..experiment.plan.arms.len()).any(|arm| experiment.of_arm(arm).failed > 0);
         if gutter {
             page.leaf("text", &[("x", "812"), ("y", &n(bottom + 15.0)), ("class", "mid name")], "failed");
@@ -44,7 +45,7 @@ fn label(experiment: &Experiment, arm: usize) -> String {
     let median =
         of_arm.median().map_or("no number".to_owned(), |median| format!("median {}", quantity(median, unit)));
     let failed = if of_arm.failed > 0 { format!(", {} failed", of_arm.failed) } else { String::new() };
-    format!("{}: {median}, {} trials{failed}", experiment.arm(arm), of_arm.trials)
+    format!("{}: {median}, {} trials{failed}", experiment.short(arm), of_arm.trials)
 }
 
 fn row(page: &mut Page, experiment: &Experiment, arm: usize, scale: &Scale, top: f64) {
@@ -62,7 +63,7 @@ fn row(page: &mut Page, experiment: &Experiment, arm: usize, scale: &Scale, top:
         let line = format!("M{} {}v26", n(scale.at(median)), n(middle - 13.0));
         page.void("path", &[("class", &format!("{} median", colour(arm))), ("d", &line)]);
     }
-    let mut failed = 0.0;
+    let mut failed = 0_usize;
     for (number, trial) in (1_usize..).zip(experiment.trials).filter(|(_, trial)| trial.arm == arm) {
         // Spread by the golden ratio: even, without a generator, the same on every page.
         let spread = (real(number) * 0.618_034).fract() - 0.5;
@@ -72,28 +73,24 @@ fn row(page: &mut Page, experiment: &Experiment, arm: usize, scale: &Scale, top:
                 let tip = format!("trial {number}: {}", quantity(value, &experiment.plan.metric.unit));
                 mark(page, arm, (scale.at(value), middle + spread * 30.0), "dot", &tip);
             }
-            _ => {
+            _ if failed < FAILED => {
                 let tip = format!(
                     "trial {number} failed: {}",
                     trial.reason.as_deref().unwrap_or("no reason given")
                 );
-                cross(
-                    page,
-                    arm,
-                    (792.0 + failed % 5.0 * 11.0, middle - 14.0 + (failed / 5.0).floor() * 11.0),
-                    &tip,
-                );
-                failed += 1.0;
+                let (column, row) = (real(failed % 5), real(failed / 5));
+                cross(page, arm, (792.0 + column * 11.0, middle - 24.0 + row * 11.0), &tip);
+                failed += 1;
             }
+            _ => {}
         }
     }
 }
 
-/// The density of the values (Gaussian kernel, width by Silverman's rule), drawn to both sides of `middle`.
+/// The density of the values (Gaussian kernel, width by Silverman's rule), drawn to both sides of `middle` from the least
+/// of them to the greatest: no time is shown below zero.
 fn violin(page: &mut Page, arm: usize, values: &[f64], scale: &Scale, middle: f64) {
-    if values.len() < 5 {
-        return;
-    }
+    let [low, _, _, .., high] = values else { return };
     let count = real(values.len());
     let mean = values.iter().sum::<f64>() / count;
     let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
@@ -101,8 +98,7 @@ fn violin(page: &mut Page, arm: usize, values: &[f64], scale: &Scale, middle: f6
     if width <= 0.0 || !width.is_finite() {
         return;
     }
-    let places: Vec<f64> =
-        (0_u32..=60).map(|step| scale.low + (scale.high - scale.low) * f64::from(step) / 60.0).collect();
+    let places: Vec<f64> = (0_u32..=60).map(|step| low + (high - low) * f64::from(step) / 60.0).collect();
     let density =
         |at: f64| values.iter().map(|value| (-0.5 * ((at - value) / width).powi(2)).exp()).sum::<f64>();
     let densities: Vec<f64> = places.iter().map(|at| density(*at)).collect();

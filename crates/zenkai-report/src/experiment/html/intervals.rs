@@ -4,8 +4,8 @@ use zenkai_measure::experiment::Comparison;
 use zenkai_measure::statistics::real;
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
 
-use super::super::Experiment;
 use super::super::words::{self, digits_short, interval, signed};
+use super::super::{Experiment, cut};
 use super::axis::{Scale, horizontal};
 use super::page::{Page, colour, mark, n};
 
@@ -37,7 +37,8 @@ pub(super) fn intervals(page: &mut Page, experiment: &Experiment) {
         let spoken: Vec<String> = shown.iter().map(|found| words::sentence(experiment, found)).collect();
         page.leaf("desc", &[("id", "d-int")], &spoken.join(". "));
         zone(page, &scale, rho, (top, bottom));
-        let title = format!("change of {}, per cent of {}", experiment.plan.metric.name, experiment.arm(0));
+        let title =
+            format!("change of {}, per cent of {}", cut(&experiment.plan.metric.name), experiment.short(0));
         horizontal(page, &scale, (top, bottom), "", &title);
         directions(page, &scale, experiment.plan.rule.better);
         let zero = format!("M{} {}V{}", n(scale.at(0.0)), n(top), n(bottom));
@@ -84,7 +85,8 @@ fn row(page: &mut Page, experiment: &Experiment, comparison: &Comparison, scale:
     let middle = top + 30.0;
     let verdict = words::word(comparison.judgement.verdict);
     let limits = interval(change.low, change.high);
-    let label = format!("{}: {} {limits}, {verdict}", experiment.arm(comparison.arm), signed(change.percent));
+    let label =
+        format!("{}: {} {limits}, {verdict}", experiment.short(comparison.arm), signed(change.percent));
     page.leaf("text", &[("x", &n(LEFT)), ("y", &n(top + 12.0)), ("class", "label")], &label);
     whisker(page, comparison.arm, change, scale, (middle, 7.0), "whisker");
     let class = if comparison.judgement.verdict == Verdict::Undecided { "dot open big" } else { "dot big" };

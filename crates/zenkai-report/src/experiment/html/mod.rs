@@ -22,8 +22,8 @@ use page::{Page, legend};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 /// SHA-256 of style sheet and script, base64, as the policy wants them; a test computes them again.
-const STYLE_HASH: &str = "nXT8wUFly+erKb9yvrjA+n8jkODg7Vq66PYz04ICKn4=";
-const SCRIPT_HASH: &str = "VXruI6aqgDx8lOEaU9ig1PQGsS90yX1N6l38pNWrg24=";
+const STYLE_HASH: &str = "71e4B+KsD4dNUCvK6qb/IxoTT69qyFNbdJhJoaRsKzc=";
+const SCRIPT_HASH: &str = "C9PH2rEQFmTmOzaFaWhxm35a+LoyIbGBl6nk1sTmlDc=";
 
 pub use before_after::before_after_html;
 pub use difference::difference_html;
@@ -67,7 +67,7 @@ fn head(page: &mut Page, title: &str) {
 }
 
 fn title(experiment: &Experiment) -> String {
-    let names: Vec<&str> = experiment.plan.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let names: Vec<&str> = experiment.names().collect();
     format!("{}: {} · zenkai", words::word(words::overall(experiment.comparisons)), names.join(" against "))
 }
 
@@ -81,15 +81,14 @@ fn section(page: &mut Page, id: &str, title: &str, body: impl FnOnce(&mut Page))
 fn body(page: &mut Page, experiment: &Experiment) {
     page.el("header", &[], |page| {
         sections::verdicts(page, experiment);
-        let workload = if experiment.plan.workload.is_empty() {
-            "each arm runs its own command".to_owned()
-        } else {
-            words::shell(&experiment.plan.workload)
-        };
         let trials = experiment.trials.len();
         let laid_down = crate::utc(experiment.plan.created_unix_s);
         page.el("p", &[("class", "quiet")], |page| {
-            page.leaf("code", &[], &workload);
+            if experiment.plan.workload.is_empty() {
+                page.text("each arm runs its own command");
+            } else {
+                page.leaf("code", &[], &words::shell(&experiment.plan.workload));
+            }
             page.text(&format!(" · {trials} trials · {laid_down}"));
         });
     });
@@ -107,7 +106,7 @@ fn body(page: &mut Page, experiment: &Experiment) {
         sections::arms(page, experiment);
     });
     section(page, "sequence", "In the order in which they ran", |page| {
-        legend(page, &experiment.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>());
+        legend(page, experiment.names());
         page.el("div", &[("class", "draw")], |page| sequence::sequence(page, experiment));
         page.leaf(
             "p",
@@ -125,7 +124,7 @@ fn body(page: &mut Page, experiment: &Experiment) {
     });
     section(page, "settings", "What each arm sets", |page| sections::settings(page, experiment));
     section(page, "host", "The machine", |page| sections::host(page, experiment));
-    section(page, "same", "When nothing differs", |page| sections::same(page, experiment));
+    section(page, "same", "How far to trust it", |page| sections::same(page, experiment));
     section(page, "repeat", "How to repeat", |page| sections::repeat(page, experiment));
 }
 
@@ -147,7 +146,7 @@ fn why(page: &mut Page, experiment: &Experiment) {
             sections::explanation(page, experiment, explanation);
         }
     });
-    section(page, "secondary", "Beyond the middle", |page| {
+    section(page, "secondary", "The other numbers", |page| {
         for explanation in experiment.explanations {
             sections::secondary(page, experiment, explanation);
         }

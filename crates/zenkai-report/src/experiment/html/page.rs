@@ -108,7 +108,8 @@ pub(super) fn mark(page: &mut Page, arm: usize, (x, y): (f64, f64), class: &str,
     let path = |page: &mut Page, d: String| {
         page.el("path", &[("class", &class), ("d", &d)], |page| tooltip(page, tip));
     };
-    match arm % 4 {
+    // With the ninth arm the colours begin again, but with other shapes.
+    match (arm + arm / 8) % 4 {
         0 => page.el("circle", &[("class", &class), ("cx", &n(x)), ("cy", &n(y)), ("r", "3.9")], |page| {
             tooltip(page, tip);
         }),
@@ -131,14 +132,23 @@ pub(super) fn cross(page: &mut Page, arm: usize, (x, y): (f64, f64), tip: &str) 
     page.el("path", &[("class", &class), ("d", &d)], |page| page.leaf("title", &[], tip));
 }
 
-/// The legend of the arms: mark and name.
-pub(super) fn legend(page: &mut Page, names: &[&str]) {
+/// A legend of arms that are shown by their marks: mark and name.
+pub(super) fn legend<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>) {
+    keys(page, names, |page, arm| mark(page, arm, (15.0, 7.0), "dot", ""));
+}
+
+/// A legend of lines: a piece of the line, and its name.
+pub(super) fn legend_of_lines<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>) {
+    keys(page, names, |page, arm| {
+        page.void("path", &[("class", &format!("{} med", colour(arm))), ("d", "M2 7h26")]);
+    });
+}
+
+fn keys<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>, key: impl Fn(&mut Page, usize)) {
     page.el("div", &[("class", "legend")], |page| {
-        for (arm, name) in names.iter().enumerate() {
+        for (arm, name) in names.enumerate() {
             page.el("span", &[], |page| {
-                page.el("svg", &[("viewBox", "0 0 14 14"), ("aria-hidden", "true")], |page| {
-                    mark(page, arm, (7.0, 7.0), "dot", "");
-                });
+                page.el("svg", &[("viewBox", "0 0 30 14"), ("aria-hidden", "true")], |page| key(page, arm));
                 page.text(name);
             });
         }

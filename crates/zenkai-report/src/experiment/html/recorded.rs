@@ -2,11 +2,11 @@
 
 use zenkai_measure::sampler::{Bin, Curve, Digest};
 
-use super::super::words::{clock, digits, digits_short, quantity};
+use super::super::words::{clock, digits_short, of_channel, quantity, shown_as};
 use super::axis::Scale;
-use super::page::{Page, colour, legend};
-use super::sections::table;
-use super::series::{CHARTS_UP_TO, INSIDE, band, line, picture, shown_unit, step};
+use super::page::{Page, colour, legend_of_lines};
+use super::sections::{folded, table};
+use super::series::{CHARTS_UP_TO, INSIDE, band, line, not_drawn, picture, scaled, step};
 use super::{document, section};
 
 /// More lines than this in one chart cannot be told apart.
@@ -155,12 +155,11 @@ fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
         "Lines go through every sample.".to_owned()
     };
     page.leaf("p", &[("class", "quiet")], &words);
-    let rows: Vec<Vec<String>> =
-        digest.about.iter().map(|(name, value)| vec![name.clone(), value.clone()]).collect();
-    if !rows.is_empty() {
+    let rows = digest.about.iter().map(|(name, value)| [name.clone(), value.clone()]);
+    if rows.len() > 0 {
         page.el("details", &[("id", "host")], |page| {
             page.leaf("summary", &[], "Command and machine");
-            table(page, &[("", false), ("", false)], &rows);
+            table(page, &[("", false), ("", false)], rows);
         });
     }
 }
@@ -243,8 +242,7 @@ fn push<'a>(
 /// Why single samples of a channel may lie where its mean cannot, so that their range is not drawn.
 fn exceeding(curve: &Curve) -> Option<&'static str> {
     // block/blk-core.c, `update_io_ticks`.
-    let is_busy_time =
-        curve.channel.name.starts_with("block.") && curve.channel.unit == "1" && is_share(curve);
+    let is_busy_time = curve.channel.name.starts_with("block.") && unit(curve) == "%";
     is_busy_time.then_some("counted when requests begin and end, so that only the mean is a share")
 }
 
@@ -258,23 +256,14 @@ fn mean(curve: &Curve) -> f64 {
     values.iter().sum::<f64>() / super::super::real(values.len().max(1))
 }
 
-/// Shares of time are shown in per cent; other pure numbers are numbers of things.
-fn is_share(curve: &Curve) -> bool {
-    let name = &curve.channel.name;
-    let of_cpu = name.starts_with("cpu");
-    curve.channel.unit == "1"
-        && (of_cpu || name.contains("pressure.") || name.rsplit('.').next() == Some("util"))
-}
-
 fn unit(curve: &Curve) -> &str {
-    if is_share(curve) { "%" } else { &curve.channel.unit }
+    shown_as(&curve.channel.name, &curve.channel.unit).1
 }
 
 /// The bins in the unit in which they are shown.
 fn shown(curve: &Curve) -> Vec<Option<Bin>> {
-    let factor = if is_share(curve) { 100.0 } else { 1.0 };
-    let scaled = |bin: &Bin| Bin { low: bin.low * factor, mean: bin.mean * factor, high: bin.high * factor };
-    curve.bins.iter().map(|bin| bin.as_ref().map(scaled)).collect()
+    let (factor, _) = shown_as(&curve.channel.name, &curve.channel.unit);
+    curve.bins.iter().map(|bin| bin.map(|bin| scaled(bin, factor))).collect()
 }
 
 /// One of several equal things.
@@ -362,22 +351,18 @@ fn channels(page: &mut Page, digest: &Digest) {
                 for members in charts {
                     if page.len() > CHARTS_UP_TO {
                         left_out += 1;
-                    } else if let Some(chart) = folded(members) {
+                    } else if let Some(chart) = combined(members) {
                         draw(page, digest, &chart);
                     }
                 }
             });
         });
     }
-    let mut note = format!("{} channels stayed at zero and are not drawn.", silent.len());
-    if left_out > 0 {
-        note.push_str(&format!(" {left_out} charts are left out to keep the page small; the file has them."));
-    }
-    page.leaf("p", &[("class", "quiet")], &note);
+    page.leaf("p", &[("class", "quiet")], &not_drawn(silent.len(), left_out));
 }
 
 /// One chart of a channel, or of one quantity of several equal things.
-fn folded<'a>(members: &[&'a Curve]) -> Option<Chart<'a>> {
+fn combined<'a>(members: &[&'a Curve]) -> Option<Chart<'a>> {
     let first = *members.first()?;
     let of = family(&first.channel.name);
     let called = |curve: &Curve| {
@@ -446,7 +431,7 @@ fn draw(page: &mut Page, digest: &Digest, chart: &Chart) {
             page.leaf("span", &[("class", "quiet")], &chart.note);
         });
         if chart.lines.len() > 1 {
-            legend(page, &chart.lines.iter().map(|line| line.name.as_str()).collect::<Vec<_>>());
+            legend_of_lines(page, chart.lines.iter().map(|line| line.name.as_str()));
         }
         picture(page, &chart.title, (y, seconds), chart.unit, |page| {
             for (at, drawn) in chart.lines.iter().enumerate() {
@@ -468,46 +453,38 @@ fn processes(page: &mut Page, digest: &Digest) {
         return;
     }
     let row = |each: &zenkai_measure::sampler::Process| {
-        vec![each.name.clone(), each.pid.to_string(), quantity(each.cpu_s, "s")]
+        [each.name.clone(), each.pid.to_string(), quantity(each.cpu_s, "s")]
     };
-    let rows: Vec<Vec<String>> = digest.processes.iter().map(row).collect();
-    table(page, &[("process", false), ("number", true), ("CPU time", true)], &rows);
+    let head = [("process", false), ("number", true), ("CPU time", true)];
+    table(page, &head, digest.processes.iter().map(row));
 }
 
 fn missing(page: &mut Page, digest: &Digest) {
-    let rows: Vec<Vec<String>> =
-        digest.missing.iter().map(|(what, why)| vec![what.clone(), why.clone()]).collect();
-    if rows.is_empty() {
+    let rows = digest.missing.iter().map(|(what, why)| [what.clone(), why.clone()]);
+    if rows.len() == 0 {
         page.leaf("p", &[("class", "quiet")], "Everything that is known of was measured.");
         return;
     }
-    page.el("details", &[], |page| {
-        page.leaf("summary", &[], &format!("{} things, each with the reason", rows.len()));
-        table(page, &[("what", false), ("why", false)], &rows);
+    folded(page, &format!("{} things, each with the reason", rows.len()), |page| {
+        table(page, &[("what", false), ("why", false)], rows);
     });
 }
 
 fn numbers(page: &mut Page, digest: &Digest) {
-    let show = |value: f64, unit: &str| match shown_unit(unit) {
-        "" => digits(value),
-        unit => quantity(value, unit),
-    };
     let moving = digest.summaries.iter().filter(|each| each.min != 0.0 || each.max != 0.0);
-    let mut rows: Vec<Vec<String>> = moving
+    let mut rows: Vec<[String; 5]> = moving
         .map(|each| {
-            let unit = &each.channel.unit;
-            let [mean, min, max] = [each.mean, each.min, each.max].map(|value| show(value, unit));
-            vec![each.channel.name.clone(), mean, min, max, each.channel.words.clone()]
+            let about = &each.channel;
+            let [mean, min, max] =
+                [each.mean, each.min, each.max].map(|value| of_channel(&about.name, &about.unit, value));
+            [about.name.clone(), mean, min, max, about.words.clone()]
         })
         .collect();
     let count = rows.len();
     rows.truncate(MOST_ROWS);
-    page.el("details", &[], |page| {
-        let all = if count > MOST_ROWS { format!("{MOST_ROWS} of {count}") } else { count.to_string() };
-        page.leaf("summary", &[], &format!("{all} channels: mean, least and most"));
-        let head = [("channel", false), ("mean", true), ("least", true), ("most", true), ("", false)];
-        table(page, &head, &rows);
-    });
+    let all = if count > MOST_ROWS { format!("{MOST_ROWS} of {count}") } else { count.to_string() };
+    let head = [("channel", false), ("mean", true), ("least", true), ("most", true), ("", false)];
+    folded(page, &format!("{all} channels: mean, least and most"), |page| table(page, &head, rows));
 }
 
 #[cfg(test)]

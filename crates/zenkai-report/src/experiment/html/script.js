@@ -34,22 +34,6 @@
     mark.addEventListener("pointerleave", hideTip);
   }
 
-  // Four digits and a prefix, as in the tables.
-  function quantity(value, unit) {
-    const scales = [["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1], ["m", 1e-3], ["µ", 1e-6], ["n", 1e-9]];
-    const prefixed = ["s", "B", "B/s", "Hz", "J", "W", "1/s"].includes(unit);
-    const size = Math.abs(value);
-    let [name, power] = ["", 1];
-    if (prefixed && size > 0) {
-      const least = unit === "s" ? 1e-9 : 1;
-      const most = unit === "s" ? 1 : 1e15;
-      const usable = scales.filter((scale) => scale[1] >= least && scale[1] <= most);
-      [name, power] = usable.find((scale) => size >= scale[1]) || usable[usable.length - 1];
-    }
-    const number = Number((value / power).toPrecision(3));
-    return `${number} ${name}${unit === "1/s" ? "/s" : unit}`.trim();
-  }
-
   // The points of a line that is written as "M x y l dx dy …", in the plot's own coordinates.
   function points(path) {
     const found = [];
@@ -141,7 +125,11 @@
       const rows = [`at ${Number(((x / width) * seconds).toPrecision(3))} s`];
       for (const [arm, list] of lines) {
         const point = nearest(list, x);
-        if (point) rows.push(`${arm}: ${quantity(high - (point[1] / height) * (high - low), plot.dataset.unit)}`);
+        if (!point) continue;
+        const value = high - (point[1] / height) * (high - low);
+        // A line is drawn to a thousandth of the axis: digits beyond that are none.
+        const digits = Math.min(12, Math.max(0, 3 - Math.floor(Math.log10(high - low))));
+        rows.push(`${arm}: ${Number(value.toFixed(digits))} ${plot.dataset.unit}`.trim());
       }
       showTip(event, rows.join("\n"));
     });

@@ -1,16 +1,16 @@
 //! The sections of the page that are words and tables.
 
 use serde_json::Value;
-use zenkai_measure::experiment::{Comparison, Status};
+use zenkai_measure::experiment::{Comparison, Trial};
 use zenkai_measure::explain::{ChannelShift, Explanation, Role};
 use zenkai_measure::statistics::verdict::Verdict;
 
-use super::super::Experiment;
-use super::super::words::{self, digits, interval, p_value, quantity, shell, signed};
+use super::super::words::{self, of_channel, p_value, quantity, shell, signed};
+use super::super::{Experiment, rows};
 use super::page::{Page, colour};
 
-/// Below this p-value an arm leaves traces in the next trial.
-const CARRY_OVER: f64 = 0.01;
+/// More trials without a number than these are folded.
+const FAILURES_OPEN: usize = 12;
 /// Host facts are cut after this many lines; the file has all.
 const MOST_FACTS: usize = 400;
 
@@ -53,7 +53,11 @@ fn tone(experiment: &Experiment, comparison: &Comparison) -> &'static str {
 }
 
 /// A table with a heading row; columns of numbers are aligned right.
-pub(super) fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]) {
+pub(super) fn table<R: AsRef<[String]>>(
+    page: &mut Page,
+    head: &[(&str, bool)],
+    rows: impl IntoIterator<Item = R>,
+) {
     let class = |number: bool| if number { "number" } else { "" };
     page.el("div", &[("class", "scroll")], |page| {
         page.el("table", &[], |page| {
@@ -67,7 +71,7 @@ pub(super) fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]
             page.el("tbody", &[], |page| {
                 for row in rows {
                     page.el("tr", &[], |page| {
-                        for (cell, (_, number)) in row.iter().zip(head) {
+                        for (cell, (_, number)) in row.as_ref().iter().zip(head) {
                             page.leaf("td", &[("class", class(*number))], cell);
                         }
                     });
@@ -80,20 +84,18 @@ pub(super) fn table(page: &mut Page, head: &[(&str, bool)], rows: &[Vec<String>]
 pub(super) fn arms(page: &mut Page, experiment: &Experiment) {
     let unit = &experiment.plan.metric.unit;
     let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, unit));
-    let rows: Vec<Vec<String>> = (0..experiment.plan.arms.len())
-        .map(|arm| {
-            let of_arm = experiment.of_arm(arm);
-            vec![
-                experiment.arm(arm).to_owned(),
-                number(of_arm.median()),
-                number(of_arm.quantile(0.95)),
-                number(of_arm.values.first().copied()),
-                number(of_arm.values.last().copied()),
-                of_arm.trials.to_string(),
-                of_arm.failed.to_string(),
-            ]
-        })
-        .collect();
+    let rows = (0..experiment.plan.arms.len()).map(|arm| {
+        let of_arm = experiment.of_arm(arm);
+        [
+            experiment.arm(arm).to_owned(),
+            number(of_arm.median()),
+            number(of_arm.quantile(0.95)),
+            number(of_arm.values.first().copied()),
+            number(of_arm.values.last().copied()),
+            of_arm.trials.to_string(),
+            of_arm.failed.to_string(),
+        ]
+    });
     let head = [
         ("arm", false),
         ("median", true),
@@ -103,39 +105,22 @@ pub(super) fn arms(page: &mut Page, experiment: &Experiment) {
         ("trials", true),
         ("failed", true),
     ];
-    table(page, &head, &rows);
+    table(page, &head, rows);
 }
 
 pub(super) fn secondary(page: &mut Page, experiment: &Experiment, explanation: &Explanation) {
-    let mut rows = Vec::new();
-    if let Some(lines) = &explanation.lines {
-        for (name, line) in [
-            ("mean (what it costs)", lines.totals),
-            ("95th percentile (what users feel)", lines.p95),
-            ("spread between trials", lines.spread),
-        ] {
-            let change = line.ratio.map_or("–".to_owned(), |ratio| signed(100.0 * (ratio - 1.0)));
-            rows.push(vec![name.to_owned(), change, String::new(), p_value(line.p)]);
-        }
-    }
-    rows.extend(explanation.metrics.iter().map(|metric| {
-        let show = |value: Option<f64>| value.map_or("–".to_owned(), |value| quantity(value, &metric.unit));
-        vec![
-            format!("{}: {} → {}", metric.name, show(metric.a), show(metric.b)),
-            metric.percent.map_or("–".to_owned(), signed),
-            interval(metric.interval[0], metric.interval[1]),
-            format!("{} (Holm)", p_value(metric.corrected)),
-        ]
-    }));
     let name = format!("{} against {}", experiment.arm(explanation.arm), experiment.arm(0));
     page.leaf("h3", &[], &name);
-    table(page, &[("number", false), ("change", true), ("95 % interval", true), ("p", true)], &rows);
-    if explanation.lines.as_ref().is_some_and(|lines| lines.carry_over < CARRY_OVER) {
-        page.leaf(
-            "p",
-            &[("class", "warning")],
-            "An arm leaves traces in the trial after it: let the machine settle longer between trials.",
-        );
+    let head = [
+        ("number", false),
+        ("first → this arm", true),
+        ("change", true),
+        ("95 % interval", true),
+        ("p", true),
+    ];
+    table(page, &head, rows::numbers(explanation));
+    if let Some(warning) = rows::carries_over(explanation) {
+        page.leaf("p", &[("class", "warning")], warning);
     }
 }
 
@@ -153,10 +138,7 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
     if explanation.is_change {
         draw(page);
     } else if !explanation.splits.is_empty() {
-        page.el("details", &[], |page| {
-            page.leaf("summary", &[], "The factors of a difference that may be chance");
-            draw(page);
-        });
+        folded(page, "The factors of a difference that may be chance", draw);
     }
     let (changed, same): (Vec<&ChannelShift>, Vec<&ChannelShift>) =
         explanation.channels.iter().partition(|channel| channel.role != Role::NotChanged);
@@ -170,44 +152,25 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
         ("role", false),
     ];
     if !changed.is_empty() {
-        table(page, &head, &changed.into_iter().map(channel_row).collect::<Vec<_>>());
+        table(page, &head, changed.into_iter().map(channel_row));
     }
     if !same.is_empty() {
-        page.el("details", &[], |page| {
-            page.leaf(
-                "summary",
-                &[],
-                &format!("{} channels of which nothing says that they changed", same.len()),
-            );
-            table(page, &head, &same.into_iter().map(channel_row).collect::<Vec<_>>());
-        });
+        let summary = format!("{} channels of which nothing says that they changed", same.len());
+        folded(page, &summary, |page| table(page, &head, same.into_iter().map(channel_row)));
     }
-    if explanation.channels.is_empty() {
-        page.leaf(
-            "p",
-            &[("class", "quiet")],
-            "No channels were recorded, so nothing can explain the verdict.",
-        );
+    if let Some(text) = rows::no_channels(explanation) {
+        page.leaf("p", &[("class", "quiet")], text);
     }
     if !explanation.missing.is_empty() {
-        let rows: Vec<Vec<String>> = explanation
-            .missing
-            .iter()
-            .map(|missing| vec![missing.name.clone(), missing.reason.clone()])
-            .collect();
-        page.el("details", &[], |page| {
-            page.leaf("summary", &[], &format!("{} channels could not be judged", rows.len()));
-            table(page, &[("channel", false), ("why", false)], &rows);
-        });
+        let rows = explanation.missing.iter().map(|missing| [missing.name.clone(), missing.reason.clone()]);
+        let summary = format!("{} channels could not be judged", rows.len());
+        folded(page, &summary, |page| table(page, &[("channel", false), ("why", false)], rows));
     }
 }
 
 fn channel_row(channel: &ChannelShift) -> Vec<String> {
     let about = &channel.about;
-    let show = |value: f64| match about.unit.as_str() {
-        "" | "1" => digits(value),
-        unit => quantity(value, unit),
-    };
+    let show = |value: f64| of_channel(&channel.name, &about.unit, value);
     let role = match channel.role {
         Role::Explains => "explains",
         Role::AlsoChanged => "also changed",
@@ -231,54 +194,49 @@ fn channel_row(channel: &ChannelShift) -> Vec<String> {
 
 pub(super) fn settings(page: &mut Page, experiment: &Experiment) {
     for (index, arm) in experiment.plan.arms.iter().enumerate() {
-        page.leaf(
-            "h3",
-            &[("class", &format!("{} arm", colour(index)))],
-            &format!("{} ({})", arm.name, arm.spec),
-        );
+        page.leaf("h3", &[("class", &format!("{} arm", colour(index)))], &rows::called(arm));
         if !arm.command.is_empty() {
             page.leaf("pre", &[], &shell(&arm.command));
         }
-        if arm.settings.is_empty() {
-            let text = if arm.is_idle() { super::super::IDLE_ARM } else { "changes nothing" };
+        if let Some(text) = rows::sets_nothing(arm) {
             page.leaf("p", &[("class", "quiet")], text);
-            continue;
         }
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
-        let rows: Vec<Vec<String>> = arm
-            .settings
-            .iter()
-            .map(|setting| vec![setting.what.clone(), value(&setting.from), value(&setting.to)])
-            .collect();
-        table(page, &[("what", false), ("before", false), ("under this arm", false)], &rows);
+        if !arm.settings.is_empty() {
+            let head = [("what", false), ("before", false), ("under this arm", false)];
+            table(page, &head, rows::settings(arm));
+        }
     }
 }
 
 pub(super) fn failures(page: &mut Page, experiment: &Experiment) {
-    let rows: Vec<Vec<String>> = (1..)
-        .zip(experiment.trials)
-        .filter(|(_, trial)| trial.status != Status::Ok)
-        .map(|(number, trial): (usize, _)| {
-            let what = match trial.status {
-                Status::Timeout => "took too long",
-                Status::Discarded => "discarded",
-                Status::Failed | Status::Ok => "failed",
-            };
-            vec![
-                number.to_string(),
-                experiment.arm(trial.arm).to_owned(),
-                what.to_owned(),
-                trial.exit_code.map_or("–".to_owned(), |code| code.to_string()),
-                trial.reason.clone().unwrap_or_default(),
-            ]
-        })
-        .collect();
+    let row = |(number, trial, what): (usize, &Trial, &str)| {
+        [
+            number.to_string(),
+            experiment.arm(trial.arm).to_owned(),
+            what.to_owned(),
+            trial.exit_code.map_or("–".to_owned(), |code| code.to_string()),
+            trial.reason.clone().unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<[String; 5]> = rows::without_number(experiment).into_iter().map(row).collect();
     if rows.is_empty() {
         return;
     }
-    page.leaf("h3", &[], "Trials that gave no number");
     let head = [("trial", true), ("arm", false), ("what", false), ("exit code", true), ("why", false)];
-    table(page, &head, &rows);
+    if rows.len() > FAILURES_OPEN {
+        folded(page, &format!("{} trials gave no number", rows.len()), |page| table(page, &head, rows));
+    } else {
+        page.leaf("h3", &[], "Trials that gave no number");
+        table(page, &head, rows);
+    }
+}
+
+/// What is shown when the reader asks for it.
+pub(super) fn folded(page: &mut Page, summary: &str, body: impl FnOnce(&mut Page)) {
+    page.el("details", &[], |page| {
+        page.leaf("summary", &[], summary);
+        body(page);
+    });
 }
 
 /// The A/A result: how this machine behaves when nothing differs.
@@ -305,8 +263,8 @@ pub(super) fn repeat(page: &mut Page, experiment: &Experiment) {
         ("does not matter", format!("differences within {} %", words::digits_short(100.0 * plan.rule.rho))),
         ("settling", format!("{} to {} s before each trial", plan.settle.at_least_s, plan.settle.at_most_s)),
     ];
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
-    table(page, &[("plan", false), ("", false)], &rows);
+    let rows = rows.into_iter().map(|(name, value)| [name.to_owned(), value]);
+    table(page, &[("plan", false), ("", false)], rows);
 }
 
 fn better(experiment: &Experiment) -> &'static str {
@@ -331,15 +289,9 @@ pub(super) fn host(page: &mut Page, experiment: &Experiment) {
     }
     let count = rows.len();
     rows.truncate(MOST_FACTS);
-    page.el("details", &[], |page| {
-        let shown = if count > MOST_FACTS {
-            format!("{MOST_FACTS} of {count} facts")
-        } else {
-            format!("{count} facts")
-        };
-        page.leaf("summary", &[], &shown);
-        table(page, &[("fact", false), ("value", false)], &rows);
-    });
+    let shown =
+        if count > MOST_FACTS { format!("{MOST_FACTS} of {count} facts") } else { format!("{count} facts") };
+    folded(page, &shown, |page| table(page, &[("fact", false), ("value", false)], rows));
 }
 
 /// Depth to which facts are followed; those of a machine are far shallower.

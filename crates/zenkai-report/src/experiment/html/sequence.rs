@@ -3,13 +3,15 @@
 use zenkai_measure::experiment::{Status, Trial};
 
 use super::super::words::quantity;
-use super::super::{Experiment, real};
+use super::super::{Experiment, cut, real};
 use super::axis::{Scale, horizontal, vertical};
 use super::page::{Page, colour, cross, mark, n};
 
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 845.0;
-const TOP: f64 = 46.0;
+const TOP: f64 = 52.0;
+/// Trials that gave no number stand here.
+const WITHOUT: f64 = 34.0;
 const BOTTOM: f64 = 270.0;
 
 pub(super) fn sequence(page: &mut Page, experiment: &Experiment) {
@@ -30,8 +32,12 @@ pub(super) fn sequence(page: &mut Page, experiment: &Experiment) {
             format!("{} trials. A trend over the trials is the machine's drift; {turns}.", trials.len());
         page.leaf("desc", &[("id", "d-seq")], &text);
         blocks(page, trials, &x);
-        vertical(page, &y, (LEFT, RIGHT), &metric.unit, 6.0);
-        horizontal(page, &x, (BOTTOM, BOTTOM), "", "trial");
+        vertical(page, &y, (LEFT, RIGHT), &metric.unit, &cut(&metric.name));
+        horizontal(page, &x, (BOTTOM, BOTTOM), "", if experiment.apart { "run" } else { "trial" });
+        if trials.iter().any(|trial| trial.status != Status::Ok) {
+            let (x, y) = (n(LEFT - 6.0), n(WITHOUT + 4.0));
+            page.leaf("text", &[("x", &x), ("y", &y), ("class", "end small")], "no number");
+        }
         for arm in 0..experiment.plan.arms.len() {
             if let Some(median) = experiment.of_arm(arm).median() {
                 let d = format!("M{} {}H{}", n(LEFT), n(y.at(median)), n(RIGHT));
@@ -80,12 +86,11 @@ fn one(page: &mut Page, experiment: &Experiment, (number, trial): (usize, &Trial
             mark(page, trial.arm, (at, y.at(value)), "dot", &tip);
         }
         (Status::Discarded, _) => {
-            mark(page, trial.arm, (at, 28.0), "dot open", &format!("{place}: discarded, {reason}"));
-            page.leaf("text", &[("x", &n(at)), ("y", "18"), ("class", "mid small")], "discarded");
+            mark(page, trial.arm, (at, WITHOUT), "dot open", &format!("{place}: discarded, {reason}"));
         }
         (Status::Timeout, _) => {
-            cross(page, trial.arm, (at, 28.0), &format!("{place}: took too long, {reason}"));
+            cross(page, trial.arm, (at, WITHOUT), &format!("{place}: took too long, {reason}"));
         }
-        _ => cross(page, trial.arm, (at, 28.0), &format!("{place}: failed, {reason}")),
+        _ => cross(page, trial.arm, (at, WITHOUT), &format!("{place}: failed, {reason}")),
     }
 }

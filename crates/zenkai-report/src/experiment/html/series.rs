@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use zenkai_measure::explain::{ChannelShift, Role};
 use zenkai_measure::sampler::Bin;
 
-use super::super::words::{digits, quantity, signed};
+use super::super::words::{of_channel, shown_as, signed};
 use super::super::{Experiment, MOST_BINS, TimeSeries, real};
 use super::axis::{Scale, labels, vertical};
-use super::page::{Page, colour, legend, n};
+use super::page::{Page, colour, legend_of_lines, n};
 
-/// Channels drawn at most; those that changed come first.
-const MOST_CHARTS: usize = 160;
 /// Charts that are open even if nothing changed.
 const ALWAYS_OPEN: usize = 6;
 /// What vmstat(8) shows, in its order: drawn first where two recordings are put side by side.
@@ -66,9 +64,9 @@ impl Chart<'_> {
 }
 
 pub(super) fn series(page: &mut Page, experiment: &Experiment) {
-    let (first, charts) = charts(experiment);
-    if charts.is_empty() {
-        page.leaf("p", &[("class", "quiet")], "Nothing was sampled while the trials ran.");
+    let (charts, first, silent) = charts(experiment);
+    if charts.iter().all(|chart| chart.series.iter().all(|series| series.bins.len() < 2)) {
+        page.leaf("p", &[("class", "quiet")], nothing_to_draw(experiment));
         return;
     }
     page.leaf(
@@ -80,15 +78,13 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
     if first > 0 {
         page.leaf("p", &[("class", "quiet")], "First what vmstat(8) shows, then what differs most clearly.");
     }
-    legend(page, &experiment.plan.arms.iter().map(|arm| arm.name.as_str()).collect::<Vec<_>>());
-    let shown = charts.len().min(MOST_CHARTS);
+    legend_of_lines(page, experiment.names());
     // The order is by role: those that changed come first. A few are always open, so that there is something to see.
     let changed = charts.iter().skip(first).take_while(|chart| chart.changed()).count();
     let open = if first > 0 { first + changed.min(OPEN_APART) } else { changed.max(ALWAYS_OPEN) };
-    let changed = open.min(shown);
-    let all: Vec<&Chart> = charts.iter().take(shown).collect();
-    let (changed, others) = all.split_at(changed);
-    let mut left_out = charts.len() - shown;
+    let all: Vec<&Chart> = charts.iter().collect();
+    let (changed, others) = all.split_at(open.min(all.len()));
+    let mut left_out = 0;
     if !changed.is_empty() {
         page.el("div", &[("class", "charts")], |page| left_out += draw(page, experiment, changed));
     }
@@ -102,21 +98,42 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
             page.el("div", &[("class", "charts")], |page| left_out += draw(page, experiment, &of_group));
         });
     }
-    if left_out > 0 {
-        let note = format!(
-            "{left_out} more channels are in the recordings; they are left out to keep the page small."
-        );
-        page.leaf("p", &[("class", "quiet")], &note);
+    page.leaf("p", &[("class", "quiet")], &not_drawn(silent, left_out));
+}
+
+/// Why there is no chart at all.
+fn nothing_to_draw(experiment: &Experiment) -> &'static str {
+    if experiment.series.is_empty() {
+        "Nothing was sampled while the trials ran."
+    } else {
+        "The trials were too short for lines over time: of each there is one sample. A shorter --interval, such as \
+         10ms, gives more."
     }
 }
 
+/// What has no chart, and why.
+pub(super) fn not_drawn(silent: usize, left_out: usize) -> String {
+    let mut note = format!("{silent} channels stayed at zero and are not drawn.");
+    if left_out > 0 {
+        note.push_str(&format!(
+            " {left_out} charts are left out to keep the page small; what was recorded has them."
+        ));
+    }
+    note
+}
+
 /// The channels in the order of the explanation, those that it does not know last. Of two recordings those of vmstat
-/// come first; how many they are.
-fn charts<'a>(experiment: &Experiment<'a>) -> (usize, Vec<Chart<'a>>) {
+/// come first; how many they are; and how many channels are left out because they stayed at zero.
+fn charts<'a>(experiment: &Experiment<'a>) -> (Vec<Chart<'a>>, usize, usize) {
     let mut by_name: BTreeMap<&str, Vec<&TimeSeries>> = BTreeMap::new();
     for series in experiment.series.iter().filter(|series| series.bins.iter().any(Option::is_some)) {
         by_name.entry(&series.channel).or_default().push(series);
     }
+    let all = by_name.len();
+    by_name.retain(|_, series| {
+        series.iter().flat_map(|one| &one.bins).flatten().any(|bin| bin.low != 0.0 || bin.high != 0.0)
+    });
+    let silent = all - by_name.len();
     let mut charts: Vec<Chart> = by_name
         .into_iter()
         .filter_map(|(name, series)| {
@@ -129,11 +146,12 @@ fn charts<'a>(experiment: &Experiment<'a>) -> (usize, Vec<Chart<'a>>) {
         left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
     });
     if !experiment.apart {
-        return (0, charts);
+        return (charts, 0, silent);
     }
     let place = |chart: &Chart| VMSTAT.iter().position(|name| *name == chart.name).unwrap_or(VMSTAT.len());
     charts.sort_by_key(place);
-    (charts.iter().filter(|chart| place(chart) < VMSTAT.len()).count(), charts)
+    let first = charts.iter().filter(|chart| place(chart) < VMSTAT.len()).count();
+    (charts, first, silent)
 }
 
 /// What is known of a channel: of several comparisons the one in which it changed most clearly.
@@ -168,7 +186,8 @@ fn one(page: &mut Page, experiment: &Experiment, chart: &Chart) {
             page.leaf("b", &[], words);
             page.leaf("span", &[("class", "quiet")], &said(chart));
         });
-        picture(page, words, (y, seconds), &chart.first.unit, |page| {
+        let (_, unit) = shown_as(chart.name, &chart.first.unit);
+        picture(page, words, (y, seconds), unit, |page| {
             plot(page, experiment, chart, (&arms, y, count), changed);
         });
     });
@@ -183,15 +202,15 @@ pub(super) fn picture(
     unit: &str,
     body: impl FnOnce(&mut Page),
 ) {
-    let unit = shown_unit(unit);
     page.el("svg", &[("viewBox", "0 0 430 160"), ("role", "img"), ("aria-label", label)], |page| {
         let outside = Scale { from: TOP + HEIGHT, to: TOP, ..y };
-        vertical(page, &outside, (LEFT, LEFT + WIDTH), unit, 4.0);
+        let (unit, power) = vertical(page, &outside, (LEFT, LEFT + WIDTH), unit, "");
         time_axis(page, seconds);
         let (x, width) = (n(LEFT), n(WIDTH));
         let (top, height) = (n(TOP), n(HEIGHT));
         let view = format!("0 0 {} {}", n(WIDTH * FINE), n(HEIGHT * FINE));
-        let (low, high, seconds) = (y.low.to_string(), y.high.to_string(), seconds.to_string());
+        // The script reads values in the unit of the axis.
+        let [low, high, seconds] = [y.low / power, y.high / power, seconds].map(|value| format!("{value:e}"));
         let attributes = [
             ("class", "plot"),
             ("x", x.as_str()),
@@ -203,7 +222,7 @@ pub(super) fn picture(
             ("data-low", &low),
             ("data-high", &high),
             ("data-seconds", &seconds),
-            ("data-unit", unit),
+            ("data-unit", &unit),
         ];
         page.el("svg", &attributes, |page| {
             page.void("rect", &[("class", "catch"), ("width", "100%"), ("height", "100%")]);
@@ -217,17 +236,9 @@ pub(super) fn step(count: usize) -> f64 {
     WIDTH * FINE / real(count.max(1))
 }
 
-/// `1` stands for "no unit".
-pub(super) fn shown_unit(unit: &str) -> &str {
-    if unit == "1" { "" } else { unit }
-}
-
 fn said(chart: &Chart) -> String {
     let Some(shift) = chart.shift else { return String::new() };
-    let show = |value: f64| match shown_unit(&chart.first.unit) {
-        "" => digits(value),
-        unit => quantity(value, unit),
-    };
+    let show = |value: f64| of_channel(chart.name, &chart.first.unit, value);
     let change = shift.percent.map_or(String::new(), |percent| format!(" ({})", signed(percent)));
     match shift.role {
         Role::Explains => format!("{} → {}{change}: explains", show(shift.a), show(shift.b)),
@@ -239,7 +250,7 @@ fn said(chart: &Chart) -> String {
 fn time_axis(page: &mut Page, seconds: f64) {
     let x = Scale { low: 0.0, high: seconds.max(1e-3), from: LEFT, to: LEFT + WIDTH };
     let (ticks, step) = x.ticks(6.0);
-    let (labels, _) = labels(&ticks, step, "");
+    let (labels, ..) = labels(&ticks, step, "");
     let last = ticks.len();
     page.el("g", &[("class", "axis time"), ("aria-hidden", "true")], |page| {
         for (place, (tick, label)) in (1..).zip(ticks.iter().zip(&labels)) {
@@ -267,7 +278,8 @@ fn plot(page: &mut Page, experiment: &Experiment, chart: &Chart, (arms, y, count
     if changed && page.len() < SINGLE_TRIALS_UP_TO {
         for series in &chart.series {
             let Some(trial) = experiment.trials.get(series.trial) else { continue };
-            let d = line(series.bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
+            let (factor, _) = shown_as(chart.name, &chart.first.unit);
+            let d = line(series.bins.iter().map(|bin| bin.map(|bin| factor * bin.mean)), &y, step);
             page.void("path", &[("class", &format!("{} single", colour(trial.arm))), ("d", &d)]);
         }
     }
@@ -286,9 +298,12 @@ fn bands(experiment: &Experiment, chart: &Chart, arm: usize) -> Vec<Option<Bin>>
         .filter(|series| experiment.trials.get(series.trial).is_some_and(|trial| trial.arm == arm))
         .collect();
     let count = of_arm.iter().map(|series| series.bins.len()).max().unwrap_or(0).min(MOST_BINS);
+    let (factor, _) = shown_as(chart.name, &chart.first.unit);
     let merge = |place: usize| {
-        let bins: Vec<Bin> =
-            of_arm.iter().filter_map(|series| series.bins.get(place).copied().flatten()).collect();
+        let bins: Vec<Bin> = of_arm
+            .iter()
+            .filter_map(|series| series.bins.get(place)?.map(|bin| scaled(bin, factor)))
+            .collect();
         let mut means: Vec<f64> = bins.iter().map(|bin| bin.mean).collect();
         means.sort_by(f64::total_cmp);
         let mean = *means.get(means.len() / 2)?;
@@ -297,6 +312,11 @@ fn bands(experiment: &Experiment, chart: &Chart, arm: usize) -> Vec<Option<Bin>>
         Some(Bin { low, mean, high })
     };
     (0..count).map(merge).collect()
+}
+
+/// A bin in the unit in which it is shown.
+pub(super) fn scaled(bin: Bin, factor: f64) -> Bin {
+    Bin { low: factor * bin.low, mean: factor * bin.mean, high: factor * bin.high }
 }
 
 /// A pen that writes whole numbers, each relative to the point before: the shortest way to write a line.

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use zenkai_measure::experiment::made_up::Recipe;
+use zenkai_measure::experiment::{Status, Trial};
 
 use super::super::tests::MadeUp;
 use super::*;
@@ -89,11 +90,12 @@ fn forty_trials_of_a_minute_with_a_hundred_channels_stay_small() {
     let recipe = Recipe { idle_channels: 100, noise: 0.2, effect: 0.0, ..Recipe::default() };
     let page = experiment_html(&MadeUp::new(&recipe).shown());
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
-    assert_eq!(page.matches("<figure").count(), 103 + 1, "every channel is drawn");
+    assert_eq!(page.matches("<figure").count(), 103, "every channel is drawn that moves");
+    assert!(page.contains("1 channels stayed at zero and are not drawn."));
     let long = Recipe { idle_channels: 900, pairs: 40, noise: 0.2, effect: 0.0, ..Recipe::default() };
     let page = experiment_html(&MadeUp::new(&long).shown());
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
-    assert!(page.contains("more channels are in the recordings"));
+    assert!(page.contains("charts are left out to keep the page small; what was recorded has them"));
 }
 
 #[test]
@@ -107,6 +109,106 @@ fn an_experiment_that_has_hardly_begun_is_a_page_too() {
     let page = experiment_html(&MadeUp::new(&recipe).shown());
     balanced(&page);
     assert!(!page.contains("NaN"));
+    assert!(page.contains("cannot be compared in time (failed trials: 20 against 20)"), "{}", &page[..9_000]);
+}
+
+/// Trials of which the `edit` changes each.
+fn edited(recipe: &Recipe, edit: impl Fn(usize, &mut Trial)) -> MadeUp {
+    let (plan, mut trials) = (recipe.plan(), recipe.trials(&recipe.plan()));
+    trials.iter_mut().enumerate().for_each(|(place, trial)| edit(place, trial));
+    MadeUp::of(recipe, plan, trials)
+}
+
+#[test]
+fn numbers_of_any_size_have_a_place() {
+    let wild = [f64::MAX, f64::MIN_POSITIVE, 1e-300, 1.0, 1e300];
+    let made_up = edited(&Recipe { pairs: 12, ..Recipe::default() }, |place, trial| {
+        trial.value = Some(wild[place % wild.len()]);
+        trial.channels.values_mut().for_each(|value| *value = -wild[place % wild.len()]);
+        (trial.started_unix_s, trial.elapsed_s, trial.settled_s) = (f64::MAX, f64::MAX, -1.0);
+    });
+    let page = experiment_html(&made_up.shown());
+    balanced(&page);
+    assert!(!page.contains("NaN") && !page.contains("inf\"") && !page.contains(">inf"));
+    let words = page.split(|letter: char| !letter.is_ascii_digit());
+    let longest = words.max_by_key(|word| word.len()).unwrap();
+    let at = page.find(longest).unwrap();
+    assert!(longest.len() < 30, "a number that fills lines: {}", &page[at - 200..at + 30]);
+}
+
+#[test]
+fn a_thousand_failed_trials_stay_in_their_place() {
+    let made_up = edited(&Recipe { pairs: 500, fixed: true, ..Recipe::default() }, |place, trial| {
+        if place > 3 {
+            (trial.status, trial.value) = (Status::Failed, None);
+        }
+    });
+    let page = experiment_html(&made_up.shown());
+    balanced(&page);
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    let picture = &page[page.find("id=\"distribution\"").unwrap()..page.find("id=\"sequence\"").unwrap()];
+    assert_eq!(picture.matches("failed\" d=").count(), 50, "so many crosses have room beside two arms");
+    assert!(page.contains("<summary>996 trials gave no number</summary>"));
+}
+
+#[test]
+fn ten_arms_with_long_names_are_told_apart() {
+    let recipe = Recipe { arms: 10, pairs: 6, ..Recipe::default() };
+    let mut plan = recipe.plan();
+    plan.arms.iter_mut().enumerate().for_each(|(arm, of)| of.name = format!("{arm}{}", "long".repeat(80)));
+    plan.metric.name = "regex".repeat(50);
+    let trials = recipe.trials(&plan);
+    let page = experiment_html(&MadeUp::of(&recipe, plan, trials).shown());
+    balanced(&page);
+    let picture = &page[page.find("id=\"effect\"").unwrap()..page.find("id=\"sequence\"").unwrap()];
+    let texts = picture.split("</text>").filter_map(|part| part.rsplit('>').next());
+    let longest = texts.map(|text| text.chars().count()).max();
+    assert!(longest < Some(120), "a label of {longest:?} letters runs out of the picture");
+    // The first and the ninth arm share a colour.
+    let legend = &page[page.find("class=\"legend\"").unwrap()..];
+    let marks = legend.split("<span>").skip(1).take(10).map(|mark| mark.split("</svg>").next().unwrap());
+    let distinct: std::collections::BTreeSet<&str> = marks.collect();
+    assert_eq!(distinct.len(), 10, "{distinct:?}");
+}
+
+#[test]
+fn short_trials_and_commands_say_what_they_are() {
+    let recipe = Recipe { pairs: 6, ..Recipe::default() };
+    let mut plan = recipe.plan();
+    for arm in &mut plan.arms {
+        (arm.name, arm.spec) = (format!("cmd:{}", arm.name), format!("cmd:{}", arm.name));
+        (arm.settings, arm.command) = (Vec::new(), vec!["gzip".into()]);
+    }
+    let trials = recipe.trials(&plan);
+    let mut made_up = MadeUp::of(&recipe, plan, trials);
+    made_up.series.iter_mut().for_each(|series| series.bins.truncate(1));
+    let page = experiment_html(&made_up.shown());
+    assert!(page.contains("The trials were too short for lines over time") && !page.contains("<figure"));
+    let settings = &page[page.find("id=\"settings\"").unwrap()..page.find("id=\"host\"").unwrap()];
+    assert!(
+        settings.contains(">cmd:performance</h3>") && !settings.contains("changes nothing"),
+        "{settings}"
+    );
+}
+
+#[test]
+fn shares_are_shown_in_per_cent_everywhere() {
+    let mut made_up = MadeUp::new(&Recipe::default());
+    let usr = made_up.series.iter_mut().filter(|series| &*series.channel == "cpu.usr");
+    for series in usr {
+        series.unit = "1".into();
+        for bin in series.bins.iter_mut().flatten() {
+            (bin.low, bin.mean, bin.high) = (bin.low / 100.0, bin.mean / 100.0, bin.high / 100.0);
+        }
+    }
+    let page = experiment_html(&made_up.shown());
+    let chart = &page[page.find("data-name=\"cpu.usr\"").unwrap()..];
+    let high = chart.split("data-high=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(high.parse::<f64>().unwrap() > 90.0, "{high}");
+    assert!(chart.split("data-unit=\"").nth(1).unwrap().starts_with('%'));
+    let of = super::super::words::of_channel;
+    assert_eq!(of("cpu.usr", "1", 0.5), "50.00 %");
+    assert_eq!(of("cgroup.cpu", "1", 1.5), "1.500");
 }
 
 /// Every element that begins ends, in the right order.
