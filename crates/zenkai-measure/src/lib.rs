@@ -8,6 +8,7 @@ pub mod explain;
 pub mod formats;
 pub mod metric;
 pub mod os_index;
+pub mod quantity;
 pub mod sampler;
 pub mod statistics;
 pub mod workload;

@@ -2,6 +2,7 @@
 
 use super::{ChannelShift, Explanation, Role, Split};
 use crate::experiment::{Comparison, Plan};
+use crate::quantity::{of_channel, signed};
 use crate::statistics::verdict::Better;
 
 /// Factors and channels named in sentences; the tables have the others.
@@ -120,10 +121,9 @@ fn of(explanation: &Explanation, role: Role) -> impl Iterator<Item = &ChannelShi
 
 fn change(channel: &ChannelShift) -> String {
     let name = if channel.about.words.is_empty() { &channel.name } else { &channel.about.words };
-    match channel.percent {
-        Some(percent) => format!("{name} ({percent:+.1} %)"),
-        None => format!("{name} ({:.3} → {:.3} {})", channel.a, channel.b, channel.about.unit),
-    }
+    let show = |value| of_channel(&channel.name, &channel.about.unit, value);
+    let change = channel.percent.map_or_else(|| format!("{} → {}", show(channel.a), show(channel.b)), signed);
+    format!("{name} ({change})")
 }
 
 /// How many channels `changed`, in these words.

@@ -234,20 +234,13 @@ fn json_carries_the_verdict() {
 
 #[test]
 fn numbers_read_well() {
-    use super::words::{digits, interval, quantity, shell, signed};
-    assert_eq!(quantity(0.001_234_5, "s"), "1.234 ms");
-    assert_eq!(quantity(12_345.0, "s"), "12345 s");
-    assert_eq!(quantity(2.4e9, "Hz"), "2.400 GHz");
-    assert_eq!(quantity(1_500.0, "1/s"), "1.500 k/s");
-    assert_eq!(quantity(0.25, "1/s"), "0.2500 1/s".replace("1/s", "/s"));
-    assert_eq!(quantity(42.0, "%"), "42.00 %");
+    use super::words::{interval, shell, signed};
     assert_eq!(
         (signed(-5.25), signed(0.04), signed(1e300)),
         ("−5.2 %".into(), "+0.04 %".into(), "+1.0e300 %".into())
     );
     assert_eq!(interval(Some(-1.0), None), "[−1.0, …]");
     assert_eq!(interval(None, None), "(no limits)");
-    assert_eq!((digits(0.0), digits(1e300)), ("0".to_owned(), "1.000e300".to_owned()));
     assert_eq!(shell(&["a b".into(), "it's".into(), String::new()]), "'a b' 'it'\\''s' ''");
 }
 

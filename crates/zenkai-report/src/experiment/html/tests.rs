@@ -206,9 +206,6 @@ fn shares_are_shown_in_per_cent_everywhere() {
     let high = chart.split("data-high=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(high.parse::<f64>().unwrap() > 90.0, "{high}");
     assert!(chart.split("data-unit=\"").nth(1).unwrap().starts_with('%'));
-    let of = super::super::words::of_channel;
-    assert_eq!(of("cpu.usr", "1", 0.5), "50.00 %");
-    assert_eq!(of("cgroup.cpu", "1", 1.5), "1.500");
 }
 
 /// Every element that begins ends, in the right order.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use zenkai_measure::quantity::{of_channel, quantity};
 use zenkai_measure::sampler::{self, Process, Recording, Summary};
 use zenkai_report::Block;
 
@@ -88,11 +89,11 @@ fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
         "{:.1} s in {} samples. The recorder itself used {} of CPU time, {:.2} % of one CPU.",
         shown.duration_s,
         shown.samples,
-        amount(shown.own_cpu_s, "s"),
+        quantity(shown.own_cpu_s, "s"),
         100.0 * shown.own_cpu_s / shown.duration_s.max(1e-9),
     ))];
     if let Energy::Measured { joules, measured_as, .. } = &shown.energy {
-        blocks.push(Block::Text(format!("Energy: {} (measured: {measured_as}).", amount(*joules, "J"))));
+        blocks.push(Block::Text(format!("Energy: {} (measured: {measured_as}).", quantity(*joules, "J"))));
     }
     let mut at_zero = 0;
     let mut group = "";
@@ -106,12 +107,12 @@ fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
             push(&mut blocks, group, &mut rows);
             group = &each.channel.group;
         }
-        let unit = &each.channel.unit;
+        let show = |value: f64| of_channel(&each.channel.name, &each.channel.unit, value);
         rows.push(vec![
             each.channel.name.clone(),
-            amount(each.mean, unit),
-            amount(each.min, unit),
-            amount(each.max, unit),
+            show(each.mean),
+            show(each.min),
+            show(each.max),
             each.channel.words.clone(),
         ]);
     }
@@ -121,7 +122,7 @@ fn blocks(shown: &Shown, all: bool) -> Vec<Block> {
     }
     if !shown.processes.is_empty() {
         blocks.push(Block::Heading("Busiest processes, CPU time".to_owned()));
-        let row = |each: &Process| vec![each.name.clone(), each.pid.to_string(), amount(each.cpu_s, "s")];
+        let row = |each: &Process| vec![each.name.clone(), each.pid.to_string(), quantity(each.cpu_s, "s")];
         blocks.push(Block::Table(shown.processes.iter().map(row).collect()));
     }
     if !shown.missing.is_empty() {
@@ -140,45 +141,4 @@ fn push(blocks: &mut Vec<Block>, group: &str, rows: &mut Vec<Vec<String>>) {
     let head = ["", "mean", "least", "most", ""].map(str::to_owned).to_vec();
     let table = std::iter::once(head).chain(rows.drain(..)).collect();
     blocks.push(Block::Table(table));
-}
-
-/// A quantity with a unit that a person reads easily. `1` is a share or a number of things.
-pub(super) fn amount(value: f64, unit: &str) -> String {
-    let (binary, decimal): (&[&str], &[&str]) = (&["", "Ki", "Mi", "Gi", "Ti"], &["", "k", "M", "G", "T"]);
-    match unit {
-        "B" | "B/s" => scaled(value, 1024.0, binary, unit),
-        "s" if value.abs() < 1e-3 => format!("{:.1} µs", value * 1e6),
-        "s" if value.abs() < 1.0 => format!("{:.2} ms", value * 1e3),
-        "s" => format!("{value:.2} s"),
-        "1" => format!("{value:.3}"),
-        _ => scaled(value, 1000.0, decimal, unit),
-    }
-}
-
-fn scaled(value: f64, base: f64, prefixes: &[&str], unit: &str) -> String {
-    let mut rest = value;
-    let mut at = 0;
-    while rest.abs() >= base && at + 1 < prefixes.len() {
-        rest /= base;
-        at += 1;
-    }
-    let prefix = prefixes.get(at).copied().unwrap_or_default();
-    // "1/s" reads better as "12.0 k/s".
-    let unit = unit.strip_prefix('1').unwrap_or(unit);
-    format!("{rest:.2} {prefix}{unit}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn units_that_people_read() {
-        assert_eq!(amount(3.0 * 1024.0 * 1024.0, "B/s"), "3.00 MiB/s");
-        assert_eq!(amount(2_500.0, "1/s"), "2.50 k/s");
-        assert_eq!(amount(12.0, "1/s"), "12.00 /s");
-        assert_eq!(amount(2.4e9, "Hz"), "2.40 GHz");
-        assert_eq!(amount(0.000_25, "s"), "250.0 µs");
-        assert_eq!(amount(0.5, "1"), "0.500");
-    }
 }
