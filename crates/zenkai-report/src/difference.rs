@@ -100,13 +100,9 @@ fn finding(difference: &Difference, detail: Detail) -> Block {
         fields.push(Field { label: "differs", lines });
     }
     fields.push(Field { label: "effect", lines: vec![slower.effect.to_owned()] });
-    let how = match difference.changeable {
-        Changeable::Now => "can be changed now".to_owned(),
-        other => changeable(other).to_owned(),
-    };
-    let mut change = vec![how];
-    change.extend(slower.remedy.iter().cloned());
-    fields.push(Field { label: "change", lines: change });
+    let how = how_to_change(difference.changeable).to_owned();
+    let change = std::iter::once(how).chain(slower.remedy.iter().cloned());
+    fields.push(Field { label: "change", lines: change.collect() });
     let subject =
         if difference.subject.is_empty() { String::new() } else { format!(" · {}", difference.subject) };
     Block::Finding {
@@ -172,6 +168,11 @@ pub(crate) fn changeable(how: Changeable) -> &'static str {
         Changeable::Hypervisor => "hypervisor",
         Changeable::Hardware => "hardware",
     }
+}
+
+/// The same as it stands before a remedy.
+pub(crate) fn how_to_change(how: Changeable) -> &'static str {
+    if how == Changeable::Now { "can be changed now" } else { changeable(how) }
 }
 
 fn not_compared(comparison: &Comparison, blocks: &mut Vec<Block>) {

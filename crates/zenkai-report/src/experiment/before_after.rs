@@ -66,7 +66,7 @@ impl BeforeAfter<'_> {
         Some(format!(
             "After against before, {} changes by {} ({limits}, p = {}, as if each run stood alone), from {before} and \
              {after} runs.",
-            self.experiment.plan.metric.name,
+            super::cut(&self.experiment.plan.metric.name),
             signed(change.percent),
             p_value(look.p),
         ))

@@ -78,8 +78,9 @@ impl<'a> Experiment<'a> {
         if is_twice { format!("arm {}", index + 1) } else { own }
     }
 
-    fn names(&self) -> impl Iterator<Item = &'a str> {
-        self.plan.arms.iter().map(|arm| arm.name.as_str())
+    /// All arms as [`Experiment::short`] calls them.
+    fn names(&self) -> Vec<String> {
+        (0..self.plan.arms.len()).map(|arm| self.short(arm)).collect()
     }
 
     fn explanation(&self, arm: usize) -> Option<&'a Explanation> {
@@ -92,7 +93,7 @@ impl<'a> Experiment<'a> {
         for trial in self.trials.iter().filter(|trial| trial.arm == arm) {
             match (trial.status, trial.value) {
                 (Status::Discarded, _) => discarded += 1,
-                (Status::Ok, Some(value)) if value.is_finite() => {
+                (Status::Ok, Some(value)) if self.plan.rule.better.outcome(value).is_some() => {
                     trials += 1;
                     values.push(value);
                 }

@@ -126,7 +126,7 @@ fn planned(experiment: &Experiment) -> String {
     };
     format!(
         "Metric {}, {better} is better; laid down {} with at most {} pairs of trials, seed {}.",
-        plan.metric.name,
+        super::cut(&plan.metric.name),
         crate::utc(plan.created_unix_s),
         plan.rule.looks.last().copied().unwrap_or(0),
         plan.order_seed,

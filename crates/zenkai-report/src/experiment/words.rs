@@ -9,7 +9,7 @@ use zenkai_measure::sampler::Energy;
 use zenkai_measure::statistics::verdict::{Better, Change, Look, Verdict};
 use zenkai_measure::workload::prepare;
 
-use super::Experiment;
+use super::{Experiment, cut};
 
 /// `[−6.3, −4.1]`, with `…` where the interval has no end.
 pub(super) fn interval(low: Option<f64>, high: Option<f64>) -> String {
@@ -43,7 +43,9 @@ fn direction(plan: &Plan, percent: f64) -> String {
     match (is_speed(plan), better) {
         (true, true) => "faster".to_owned(),
         (true, false) => "slower".to_owned(),
-        (false, _) => format!("{} in {}", if percent < 0.0 { "lower" } else { "higher" }, plan.metric.name),
+        (false, _) => {
+            format!("{} in {}", if percent < 0.0 { "lower" } else { "higher" }, cut(&plan.metric.name))
+        }
     }
 }
 
@@ -91,11 +93,11 @@ fn apart(experiment: &Experiment, comparison: &Comparison, [a, b]: [&str; 2]) ->
         ),
         Some(change) => format!(
             "{b} and {a} cannot be told apart by these runs: {} changes by {} {}: undecided{failed}",
-            plan.metric.name,
+            cut(&plan.metric.name),
             signed(change.percent),
             interval(change.low, change.high),
         ),
-        None => format!("{b} and {a} cannot be compared in {}: undecided{failed}", plan.metric.name),
+        None => format!("{b} and {a} cannot be compared in {}: undecided{failed}", cut(&plan.metric.name)),
     }
 }
 
@@ -126,7 +128,7 @@ fn undecided(
     look: &Look,
 ) -> String {
     let may = |change: Change| {
-        let name = &plan.metric.name;
+        let name = cut(&plan.metric.name);
         match (change.low, change.high) {
             (Some(low), Some(high)) => {
                 format!("with {b}, {name} may be between {} and {} against {a}", signed(low), signed(high))
@@ -136,7 +138,8 @@ fn undecided(
             (None, None) => format!("too few to say how {b} compares with {a}"),
         }
     };
-    let found = change.map_or_else(|| format!("{b} and {a} cannot be compared in {}", plan.metric.name), may);
+    let found =
+        change.map_or_else(|| format!("{b} and {a} cannot be compared in {}", cut(&plan.metric.name)), may);
     // What could have been seen is worth nothing to those who have no numbers.
     let could = look.detectable.filter(|_| change.is_some());
     let could = could.map_or(String::new(), |least| format!("; could have seen ≥ {} %", percents(least, 1)));
@@ -170,7 +173,7 @@ pub(super) fn reading(experiment: &Experiment, comparison: &Comparison) -> Optio
     let look = comparison.judgement.looks.last()?;
     let change = look.change?;
     let b = experiment.short(comparison.arm);
-    let name = &experiment.plan.metric.name;
+    let name = cut(&experiment.plan.metric.name);
     Some(format!(
         "With {b}, {name} changes by {} ({}), from {} pairs of trials; p = {}.",
         signed(change.percent),
@@ -199,6 +202,11 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
     } else {
         Verdict::Undecided
     }
+}
+
+/// `1 channel`, `2 channels`.
+pub(super) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A command as it can be given to a shell again.

@@ -48,7 +48,7 @@ fn body(page: &mut Page, report: &BeforeAfter) {
         sections::arms(page, experiment);
     });
     section(page, "sequence", "In the order in which they ran", |page| {
-        legend(page, experiment.names());
+        legend(page, &experiment.names());
         page.el("div", &[("class", "draw")], |page| sequence::sequence(page, experiment));
         page.leaf(
             "p",

@@ -173,6 +173,15 @@ fn hostile_names_stay_text_on_both_pages() {
 }
 
 #[test]
+fn remedies_can_be_copied_one_by_one() {
+    let mut made = Made::new(&Recipe::default(), "old");
+    let slower = made.comparison.differences.iter_mut().find_map(|difference| difference.slower.as_mut());
+    slower.unwrap().remedy = vec!["echo 1 > /sys/a".to_owned(), "echo 1 > /sys/b".to_owned()];
+    let page = difference_html(&made.states(0));
+    assert!(page.contains("<pre>echo 1 &gt; /sys/a</pre>") && page.contains("<pre>echo 1 &gt; /sys/b</pre>"));
+}
+
+#[test]
 fn a_hundred_thousand_differences_stay_a_page() {
     let mut made = Made::new(&Recipe::default(), &"long".repeat(300));
     let one = made.comparison.differences[1].clone();

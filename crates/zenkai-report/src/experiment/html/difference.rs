@@ -7,7 +7,7 @@ use super::super::States;
 use super::page::Page;
 use super::sections::{folded, table};
 use super::{document, section};
-use crate::difference::{CLASSES, changeable, count, likely, named, side};
+use crate::difference::{CLASSES, changeable, count, how_to_change, likely, named, side};
 
 /// Rows drawn of one class; the rest is in the text and the JSON.
 const MOST_ROWS: usize = 400;
@@ -78,9 +78,11 @@ fn finding(page: &mut Page, difference: &Difference, slower: &Slower) {
         if !difference.facts.is_empty() {
             rows(page, &difference.facts.iter().take(MOST_ROWS).collect::<Vec<_>>());
         }
-        let mut change = vec![format!("Change: {}", changeable(difference.changeable))];
-        change.extend(slower.remedy.iter().map(|line| cut(line)));
-        page.leaf("p", &[], &change.join(". "));
+        page.leaf("p", &[], &format!("Change: {}.", how_to_change(difference.changeable)));
+        // One each, so that a command can be copied as it is.
+        for line in &slower.remedy {
+            page.leaf("pre", &[], &cut(line));
+        }
     });
 }
 

@@ -133,20 +133,20 @@ pub(super) fn cross(page: &mut Page, arm: usize, (x, y): (f64, f64), tip: &str) 
 }
 
 /// A legend of arms that are shown by their marks: mark and name.
-pub(super) fn legend<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>) {
+pub(super) fn legend(page: &mut Page, names: &[String]) {
     keys(page, names, |page, arm| mark(page, arm, (15.0, 7.0), "dot", ""));
 }
 
 /// A legend of lines: a piece of the line, and its name.
-pub(super) fn legend_of_lines<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>) {
+pub(super) fn legend_of_lines(page: &mut Page, names: &[String]) {
     keys(page, names, |page, arm| {
         page.void("path", &[("class", &format!("{} med", colour(arm))), ("d", "M2 7h26")]);
     });
 }
 
-fn keys<'a>(page: &mut Page, names: impl Iterator<Item = &'a str>, key: impl Fn(&mut Page, usize)) {
+fn keys(page: &mut Page, names: &[String], key: impl Fn(&mut Page, usize)) {
     page.el("div", &[("class", "legend")], |page| {
-        for (arm, name) in names.enumerate() {
+        for (arm, name) in names.iter().enumerate() {
             page.el("span", &[], |page| {
                 page.el("svg", &[("viewBox", "0 0 30 14"), ("aria-hidden", "true")], |page| key(page, arm));
                 page.text(name);

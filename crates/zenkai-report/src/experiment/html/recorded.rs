@@ -2,7 +2,7 @@
 
 use zenkai_measure::sampler::{Bin, Curve, Digest};
 
-use super::super::words::{clock, digits_short, of_channel, quantity, shown_as};
+use super::super::words::{clock, counted, digits_short, of_channel, quantity, shown_as};
 use super::axis::Scale;
 use super::page::{Page, colour, legend_of_lines};
 use super::sections::{folded, table};
@@ -346,7 +346,11 @@ fn channels(page: &mut Page, digest: &Digest) {
     for (group, charts) in &groups {
         page.el("details", &[("class", "group")], |page| {
             let count = charts.iter().map(Vec::len).sum::<usize>();
-            page.leaf("summary", &[], &format!("{group}: {count} channels in {} charts", charts.len()));
+            page.leaf(
+                "summary",
+                &[],
+                &format!("{group}: {} in {}", counted(count, "channel"), counted(charts.len(), "chart")),
+            );
             page.el("div", &[("class", "charts")], |page| {
                 for members in charts {
                     if page.len() > CHARTS_UP_TO {
@@ -431,7 +435,7 @@ fn draw(page: &mut Page, digest: &Digest, chart: &Chart) {
             page.leaf("span", &[("class", "quiet")], &chart.note);
         });
         if chart.lines.len() > 1 {
-            legend_of_lines(page, chart.lines.iter().map(|line| line.name.as_str()));
+            legend_of_lines(page, &chart.lines.iter().map(|line| line.name.clone()).collect::<Vec<_>>());
         }
         picture(page, &chart.title, (y, seconds), chart.unit, |page| {
             for (at, drawn) in chart.lines.iter().enumerate() {
@@ -465,7 +469,7 @@ fn missing(page: &mut Page, digest: &Digest) {
         page.leaf("p", &[("class", "quiet")], "Everything that is known of was measured.");
         return;
     }
-    folded(page, &format!("{} things, each with the reason", rows.len()), |page| {
+    folded(page, &format!("{}, each with the reason", counted(rows.len(), "thing")), |page| {
         table(page, &[("what", false), ("why", false)], rows);
     });
 }

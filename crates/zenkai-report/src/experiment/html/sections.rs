@@ -87,7 +87,7 @@ pub(super) fn arms(page: &mut Page, experiment: &Experiment) {
     let rows = (0..experiment.plan.arms.len()).map(|arm| {
         let of_arm = experiment.of_arm(arm);
         [
-            experiment.arm(arm).to_owned(),
+            experiment.short(arm),
             number(of_arm.median()),
             number(of_arm.quantile(0.95)),
             number(of_arm.values.first().copied()),
@@ -109,7 +109,7 @@ pub(super) fn arms(page: &mut Page, experiment: &Experiment) {
 }
 
 pub(super) fn secondary(page: &mut Page, experiment: &Experiment, explanation: &Explanation) {
-    let name = format!("{} against {}", experiment.arm(explanation.arm), experiment.arm(0));
+    let name = format!("{} against {}", experiment.short(explanation.arm), experiment.short(0));
     page.leaf("h3", &[], &name);
     let head = [
         ("number", false),
@@ -155,7 +155,7 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
         table(page, &head, changed.into_iter().map(channel_row));
     }
     if !same.is_empty() {
-        let summary = format!("{} channels of which nothing says that they changed", same.len());
+        let summary = format!("{} that may not have changed", words::counted(same.len(), "channel"));
         folded(page, &summary, |page| table(page, &head, same.into_iter().map(channel_row)));
     }
     if let Some(text) = rows::no_channels(explanation) {
@@ -163,7 +163,7 @@ pub(super) fn explanation(page: &mut Page, experiment: &Experiment, explanation:
     }
     if !explanation.missing.is_empty() {
         let rows = explanation.missing.iter().map(|missing| [missing.name.clone(), missing.reason.clone()]);
-        let summary = format!("{} channels could not be judged", rows.len());
+        let summary = format!("{} could not be judged", words::counted(rows.len(), "channel"));
         folded(page, &summary, |page| table(page, &[("channel", false), ("why", false)], rows));
     }
 }
@@ -212,7 +212,7 @@ pub(super) fn failures(page: &mut Page, experiment: &Experiment) {
     let row = |(number, trial, what): (usize, &Trial, &str)| {
         [
             number.to_string(),
-            experiment.arm(trial.arm).to_owned(),
+            experiment.short(trial.arm),
             what.to_owned(),
             trial.exit_code.map_or("–".to_owned(), |code| code.to_string()),
             trial.reason.clone().unwrap_or_default(),

@@ -73,7 +73,7 @@ fn blocks(page: &mut Page, trials: &[Trial], x: &Scale) {
 
 fn one(page: &mut Page, experiment: &Experiment, (number, trial): (usize, &Trial), x: &Scale, y: &Scale) {
     let at = x.at(real(number));
-    let arm = experiment.arm(trial.arm);
+    let arm = experiment.short(trial.arm);
     let place = if experiment.apart {
         format!("run {}, {arm}", trial.place + 1)
     } else {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use zenkai_measure::explain::{ChannelShift, Role};
 use zenkai_measure::sampler::Bin;
 
-use super::super::words::{of_channel, shown_as, signed};
+use super::super::words::{counted, of_channel, shown_as, signed};
 use super::super::{Experiment, MOST_BINS, TimeSeries, real};
 use super::axis::{Scale, labels, vertical};
 use super::page::{Page, colour, legend_of_lines, n};
@@ -78,7 +78,7 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
     if first > 0 {
         page.leaf("p", &[("class", "quiet")], "First what vmstat(8) shows, then what differs most clearly.");
     }
-    legend_of_lines(page, experiment.names());
+    legend_of_lines(page, &experiment.names());
     // The order is by role: those that changed come first. A few are always open, so that there is something to see.
     let changed = charts.iter().skip(first).take_while(|chart| chart.changed()).count();
     let open = if first > 0 { first + changed.min(OPEN_APART) } else { changed.max(ALWAYS_OPEN) };
@@ -94,7 +94,7 @@ pub(super) fn series(page: &mut Page, experiment: &Experiment) {
             others.iter().copied().filter(|chart| &*chart.first.group == group).collect();
         page.el("details", &[("class", "group")], |page| {
             let name = if group.is_empty() { "others" } else { group };
-            page.leaf("summary", &[], &format!("{name}: {} more channels", of_group.len()));
+            page.leaf("summary", &[], &format!("{name}: {}", counted(of_group.len(), "more channel")));
             page.el("div", &[("class", "charts")], |page| left_out += draw(page, experiment, &of_group));
         });
     }
@@ -113,13 +113,11 @@ fn nothing_to_draw(experiment: &Experiment) -> &'static str {
 
 /// What has no chart, and why.
 pub(super) fn not_drawn(silent: usize, left_out: usize) -> String {
-    let mut note = format!("{silent} channels stayed at zero and are not drawn.");
-    if left_out > 0 {
-        note.push_str(&format!(
-            " {left_out} charts are left out to keep the page small; what was recorded has them."
-        ));
-    }
-    note
+    let silent = (silent > 0).then(|| format!("{} stayed at zero: not drawn.", counted(silent, "channel")));
+    let left_out = (left_out > 0).then(|| {
+        format!("{} left out to keep the page small; what was recorded has all.", counted(left_out, "chart"))
+    });
+    silent.into_iter().chain(left_out).collect::<Vec<_>>().join(" ")
 }
 
 /// The channels in the order of the explanation, those that it does not know last. Of two recordings those of vmstat
@@ -285,7 +283,7 @@ fn plot(page: &mut Page, experiment: &Experiment, chart: &Chart, (arms, y, count
     }
     for (arm, bins) in arms.iter().enumerate() {
         let d = line(bins.iter().map(|bin| bin.map(|bin| bin.mean)), &y, step);
-        let name = experiment.arm(arm);
+        let name = &experiment.short(arm);
         page.void("path", &[("class", &format!("{} med", colour(arm))), ("d", &d), ("data-arm", name)]);
     }
 }

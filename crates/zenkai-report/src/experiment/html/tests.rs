@@ -91,11 +91,11 @@ fn forty_trials_of_a_minute_with_a_hundred_channels_stay_small() {
     let page = experiment_html(&MadeUp::new(&recipe).shown());
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
     assert_eq!(page.matches("<figure").count(), 103, "every channel is drawn that moves");
-    assert!(page.contains("1 channels stayed at zero and are not drawn."));
+    assert!(page.contains("1 channel stayed at zero: not drawn."));
     let long = Recipe { idle_channels: 900, pairs: 40, noise: 0.2, effect: 0.0, ..Recipe::default() };
     let page = experiment_html(&MadeUp::new(&long).shown());
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
-    assert!(page.contains("charts are left out to keep the page small; what was recorded has them"));
+    assert!(page.contains("charts left out to keep the page small; what was recorded has all."));
 }
 
 #[test]
@@ -164,6 +164,8 @@ fn ten_arms_with_long_names_are_told_apart() {
     let texts = picture.split("</text>").filter_map(|part| part.rsplit('>').next());
     let longest = texts.map(|text| text.chars().count()).max();
     assert!(longest < Some(120), "a label of {longest:?} letters runs out of the picture");
+    let sentences = page.split("class=\"sentence\">").skip(1).filter_map(|part| part.split('<').next());
+    assert!(sentences.map(str::len).max() < Some(260), "a heading of half a page");
     // The first and the ninth arm share a colour.
     let legend = &page[page.find("class=\"legend\"").unwrap()..];
     let marks = legend.split("<span>").skip(1).take(10).map(|mark| mark.split("</svg>").next().unwrap());
