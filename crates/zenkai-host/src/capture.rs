@@ -3,7 +3,7 @@
 //! A capture is a list of answers, one record each, sorted so that two captures can be compared with `diff`:
 //!
 //! ```text
-//! zenkai-capture 1
+//! zenkai-capture 2
 //! read /proc/sys/vm/swappiness = 60          content of one line, ending in a newline
 //! read /proc/stat                            several lines; `~` marks a last line without a newline
 //! |cpu  1 2 3
@@ -17,10 +17,12 @@
 //! query msr 0 0x1a0
 //! #0x850089
 //! fail-query msr 0 0x1ad EIO
+//! end 14                                     the number of lines above
 //! ```
 //!
 //! Names are written with `%XX` for blanks, `=`, `%` and anything unprintable. A reader refuses what it does not
-//! understand and names the line: half a machine would be diagnosed wrongly.
+//! understand and names the line: half a machine would be diagnosed wrongly. Version 1 had no last line, so that a
+//! capture cut at the end of a line could not be told from a whole one ([`Capture::may_be_cut`]).
 
 mod read;
 mod write;
@@ -41,6 +43,7 @@ pub struct Capture {
     pub(crate) lists: BTreeMap<String, Answer<Vec<DirEntry>>>,
     pub(crate) links: BTreeMap<String, Answer<String>>,
     pub(crate) queries: BTreeMap<Query, Answer<Reply>>,
+    may_be_cut: bool,
 }
 
 /// Why a text is no capture. The line counts from 1.
@@ -69,6 +72,11 @@ impl Capture {
     #[must_use]
     pub fn anonymised(self) -> Self {
         anonymise::anonymise(self)
+    }
+
+    /// Whether nothing in the text that it was read from tells that it is whole: older captures have no end mark.
+    pub fn may_be_cut(&self) -> bool {
+        self.may_be_cut
     }
 
     /// The files that were asked for, by path.
@@ -161,7 +169,7 @@ mod tests {
         let cases = [
             ("", 1),
             ("hello\n", 1),
-            ("zenkai-capture 2\n", 1),
+            ("zenkai-capture 3\n", 1),
             ("zenkai-capture 1\nread /a = 1\nwrite /b = 2\n", 3),
             ("zenkai-capture 1\nfail-read /a EWHAT\n", 2),
             ("zenkai-capture 1\nread /a%4\n", 2),
@@ -172,10 +180,32 @@ mod tests {
             ("zenkai-capture 1\nlist /a\n-d ../x\n", 3),
             ("zenkai-capture 1\nquery teapot\n", 2),
             ("zenkai-capture 1\nread /a = 1\nread /a = 2\n", 3),
+            ("zenkai-capture 1\nread /a = 1\nend 2\n", 3),
+            ("zenkai-capture 2\n", 1),
+            ("zenkai-capture 2\nread /a = 1\n", 2),
+            ("zenkai-capture 2\nread /a = 1\nend 3\n", 3),
+            ("zenkai-capture 2\nread /a = 1\nend 0x2\n", 3),
+            ("zenkai-capture 2\nend 1\n\nread /a = 1\n", 4),
+            ("zenkai-capture 2\nread /a\nend 2\n|x\n", 4),
         ];
         for (text, line) in cases {
             assert_eq!(Capture::parse(text).unwrap_err().line, line, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_capture_tells_where_it_ends() {
+        let text = sample().to_text();
+        let lines: Vec<&str> = text.lines().collect();
+        for kept in 1..lines.len() {
+            let cut = lines[..kept].join("\n") + "\n";
+            let error = Capture::parse(&cut).unwrap_err();
+            assert!(error.line <= kept, "{error}");
+        }
+        let old = lines[..lines.len() - 1].join("\n").replacen('2', "1", 1) + "\n";
+        let read = Capture::parse(&old).unwrap();
+        assert!(read.may_be_cut() && !sample().may_be_cut());
+        assert_eq!(read.to_text(), text, "written again it is marked");
     }
 
     proptest! {
@@ -187,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_text_never_panics(text in "(zenkai-capture 1\n)?([a-z-]{0,9} ?[ -~\n|~:#]{0,60}\n?){0,8}") {
+        fn hostile_text_never_panics(text in "(zenkai-capture [12]\n)?([a-z-]{0,9} ?[ -~\n|~:#]{0,60}\n?){0,8}") {
             let _ = Capture::parse(&text);
         }
     }

@@ -23,13 +23,14 @@ pub(super) fn parse(text: &str) -> Result<Capture, CaptureError> {
         return Err(fail(0, "this file is too large to be a capture"));
     }
     let mut lines = text.lines().enumerate().peekable();
-    match lines.next() {
-        Some((_, "zenkai-capture 1")) => {}
+    let may_be_cut = match lines.next() {
+        Some((_, "zenkai-capture 2")) => false,
+        Some((_, "zenkai-capture 1")) => true,
         Some((_, line)) if line.starts_with("zenkai-capture ") => {
             return Err(fail(0, "this capture was made by a newer zenkai; update zenkai to read it"));
         }
-        _ => return Err(fail(0, "this is no capture: the first line must be `zenkai-capture 1`")),
-    }
+        _ => return Err(fail(0, "this is no capture: the first line must be `zenkai-capture 2`")),
+    };
     // What we write ends with a line break. Without one a value may have lost digits, and nothing else would tell.
     if !text.ends_with('\n') {
         return Err(fail(
@@ -38,16 +39,44 @@ pub(super) fn parse(text: &str) -> Result<Capture, CaptureError> {
         ));
     }
     let mut growing = Growing::default();
+    let mut ended = may_be_cut;
     while let Some((number, line)) = lines.next() {
         if line.is_empty() {
             continue;
+        }
+        if let (Some(count), false) = (line.strip_prefix("end "), may_be_cut) {
+            end(count, number).map_err(|problem| fail(number, &problem))?;
+            ended = true;
+            break;
         }
         let body = body(&mut lines);
         growing.line = number;
         record(&mut growing, line, &body)
             .map_err(|(offset, problem)| CaptureError { line: number + 1 + offset, problem })?;
     }
-    growing.finish().map_err(|line| fail(line, "the same thing is recorded twice"))
+    if !ended {
+        return Err(fail(
+            text.lines().count().saturating_sub(1),
+            "the capture stops before its end: it was cut short",
+        ));
+    }
+    if let Some((number, _)) = lines.find(|(_, line)| !line.is_empty()) {
+        return Err(fail(number, "nothing may follow the end of the capture"));
+    }
+    let capture = growing.finish().map_err(|line| fail(line, "the same thing is recorded twice"))?;
+    Ok(Capture { may_be_cut, ..capture })
+}
+
+/// The last line says how many lines stand above it.
+fn end(count: &str, above: usize) -> Result<(), String> {
+    match count.parse::<usize>() {
+        Ok(count) if count == above => Ok(()),
+        Ok(count) => Err(format!(
+            "{above} lines stand above the end and should be {count}: some were lost; write `end {above}` if you took \
+             them out yourself"
+        )),
+        Err(_) => Err("the end needs the number of lines above it".to_owned()),
+    }
 }
 
 /// A capture in the making. Its answers are put in order at the end, all at once: a capture is sorted, and to look for the
@@ -74,6 +103,7 @@ impl Growing {
             lists: ordered(self.lists, &mut twice),
             links: ordered(self.links, &mut twice),
             queries: ordered(self.queries, &mut twice),
+            may_be_cut: false,
         };
         twice.map_or(Ok(capture), Err)
     }

@@ -10,7 +10,7 @@ use crate::{DirEntry, EntryKind, Reply, errno_name, query::escape};
 const BYTES_PER_LINE: usize = 32;
 
 pub(super) fn to_text(capture: &Capture) -> String {
-    let mut out = String::from("zenkai-capture 1\n");
+    let mut out = String::from("zenkai-capture 2\n");
     for (path, answer) in &capture.reads {
         entry(&mut out, "read", &escape(path), answer, |out, content| read(out, path, content));
     }
@@ -28,6 +28,8 @@ pub(super) fn to_text(capture: &Capture) -> String {
             write_reply(out, reply);
         });
     }
+    let lines = out.lines().count();
+    push(&mut out, format_args!("end {lines}"));
     out
 }
 

@@ -212,7 +212,7 @@ fn what_cannot_be_searched_is_said() {
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let (newer, noise) = (other("newer", b"zenkai-capture 2\n"), other("noise", b"\x7fELF\x01\xff\xfe\n"));
+    let (newer, noise) = (other("newer", b"zenkai-capture 99\n"), other("noise", b"\x7fELF\x01\xff\xfe\n"));
     let empty = other("empty", b"");
     let foreign = String::from_utf8(text.clone()).unwrap().replace(std::env::consts::ARCH, "riscv64");
     let foreign = other("foreign", foreign.as_bytes());

@@ -149,7 +149,7 @@ fn what_was_not_recorded_is_no_difference() {
 fn bad_input_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let text = std::fs::read_to_string(host("plain")).unwrap();
-    let newer = written(dir.path(), "newer", &text.replacen("zenkai-capture 1", "zenkai-capture 2", 1));
+    let newer = written(dir.path(), "newer", &text.replacen("zenkai-capture 2", "zenkai-capture 99", 1));
     let cut = written(dir.path(), "cut", text.get(..text.find("/proc/1/comm").unwrap()).unwrap());
     let plain = host("plain");
     let empty = dir.path().to_str().unwrap().to_owned();

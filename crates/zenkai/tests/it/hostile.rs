@@ -34,10 +34,36 @@ fn run_all(capture: &str) {
 fn captures_cut_short() {
     for path in captures(&hosts()) {
         let text = std::fs::read_to_string(&path).unwrap();
+        // As it was before a capture said where it ends; in the middle of a line it is refused at once.
+        let old = text.replacen("zenkai-capture 2", "zenkai-capture 1", 1);
         for part in [1, 3, 7] {
-            // At the end of a line; elsewhere it is refused at once.
-            let cut = text.lines().take(text.lines().count() * part / 8);
+            let cut = old.lines().take(text.lines().count() * part / 8);
             run_all(&cut.fold(String::new(), |text, line| text + line + "\n"));
+        }
+    }
+}
+
+#[test]
+fn a_capture_that_ends_before_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let [whole, cut] = ["whole", "cut"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    let text = std::fs::read_to_string(&captures(&hosts())[0]).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    std::fs::write(&whole, &text).unwrap();
+    for kept in [1, lines.len() / 2, lines.len() - 1] {
+        std::fs::write(&cut, lines[..kept].join("\n") + "\n").unwrap();
+        for command in [
+            &["doctor", "--capture", &cut][..],
+            &["diff", &whole, &cut],
+            &["settings", "--from", &cut, "--to", &whole],
+        ] {
+            let called = zenkai(command);
+            assert_eq!(called.exit, Exit::Usage, "{command:?}: {}", called.err);
+            for said in
+                [format!("{cut}: line {kept}: "), "cut short".to_owned(), "zenkai capture -o".to_owned()]
+            {
+                assert!(called.err.contains(&said), "{command:?}: {}", called.err);
+            }
         }
     }
 }
