@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use zenkai_host::{Query, probe::Reading};
 
 use crate::{Observed, Reader, Reason, reader::join};
 
@@ -72,6 +73,55 @@ pub struct Tuned {
     pub mode: Observed<String>,
     /// For each name where it is defined, and what it builds on.
     pub profiles: Vec<TunedProfile>,
+    /// How far the machine is as they ask.
+    pub in_force: Observed<InForce>,
+}
+
+/// How far the machine is as the active profile asks: what can be turned at once and stays, compared by the program, since
+/// facts know nothing of profiles. What it makes the boot loader, scripts and single processes do is not looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InForce {
+    /// How many settings were compared.
+    pub compared: usize,
+    /// Those of them that are not as asked.
+    pub differing: Vec<Differing>,
+    /// Those that could not be looked at.
+    pub unread: Vec<Unread>,
+}
+
+/// A setting that is not as asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Differing {
+    /// The sysctl, the path, or the name of what is no file.
+    pub setting: String,
+    /// What it shows.
+    pub shows: String,
+    /// What the profile asks for.
+    pub asked: String,
+    /// File and line of the profile.
+    pub at: String,
+}
+
+/// A setting that could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// The sysctl, the path, or the name of what is no file.
+    pub setting: String,
+    /// Why, in [`Reason::word`] and [`Reason::detail`].
+    pub why: (String, String),
+}
+
+impl Unread {
+    /// It, with why it could not be looked at.
+    pub fn new(setting: String, why: &Reason) -> Self {
+        Self { setting, why: (why.word().to_owned(), why.detail().unwrap_or_default().to_owned()) }
+    }
+
+    /// The reading that failed.
+    pub fn reading(&self) -> Observed<()> {
+        let (word, detail) = &self.why;
+        Observed::unavailable(&self.setting, Reason::from_word(word, detail.clone()))
+    }
 }
 
 /// One profile of tuned.
@@ -229,7 +279,26 @@ fn tuned(reader: &Reader<'_>) -> Tuned {
         .filter(|name| !name.contains('/'))
         .map(|name| TunedProfile { name: name.to_owned(), includes: profile(reader, name) })
         .collect();
-    Tuned { mode: reader.text("/etc/tuned/profile_mode"), active_profile, profiles }
+    let in_force = match active_profile.reason() {
+        None => in_force(reader),
+        Some(reason) => Observed::unavailable(active_profile.source(), reason.clone()),
+    };
+    Tuned { mode: reader.text("/etc/tuned/profile_mode"), active_profile, profiles, in_force }
+}
+
+fn in_force(reader: &Reader<'_>) -> Observed<InForce> {
+    let text = reader.query(&Query::Profile, |reply| reply.text().map(str::to_owned));
+    match text.parse(|text| serde_json::from_str(&text).map_err(|error| error.to_string())) {
+        // Not asked by a program that knows profiles.
+        reading if matches!(reading.reason(), Some(Reason::Failed(_))) => {
+            let how = "`zenkai profile verify` compares the machine with the profile";
+            Observed::unavailable(reading.source(), Reason::NotAsked(how.to_owned()))
+        }
+        reading => reading.parse(|in_force| match in_force {
+            Reading::Value(in_force) => Ok(in_force),
+            Reading::Absent(why) => Err(why),
+        }),
+    }
 }
 
 /// Where tuned looks for a profile, in its order: the administrator's before the distribution's, each in the

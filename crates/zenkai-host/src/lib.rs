@@ -7,16 +7,17 @@
 
 mod act;
 mod anonymise;
+mod answered;
 mod capture;
 mod derived;
 mod errno;
 mod fake;
+mod hidden;
 mod host;
 mod knob;
 mod live;
 mod mountinfo;
 mod plain_file;
-mod probed;
 mod query;
 mod recording;
 mod root_dir;
@@ -27,15 +28,16 @@ pub mod probe;
 pub mod workload;
 
 pub use act::{Act, Finished};
+pub use answered::AnsweredHost;
 pub use capture::{Capture, CaptureError};
 pub use errno::{NotRecorded, errno_name};
 pub use fake::{FakeHost, StoreRule};
+pub use hidden::is_hidden;
 pub use host::{DirEntry, EntryKind, FILE_SIZE_LIMIT, Host, TunableHost};
 pub use knob::{DiskParameter, Knob, TaskParameter, Value, value};
 pub use live::{HeldLatency, LiveHost, append_log, hold_cpu_dma_latency, local_time, trusted_file};
 pub use mountinfo::unescape_mount;
 pub use plain_file::read_plain_file;
-pub use probed::ProbedHost;
 pub use query::{EthtoolRequest, Query, QueryParseError, Reply};
 pub use recording::RecordingHost;
 pub use root_dir::RootDir;

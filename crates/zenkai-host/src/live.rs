@@ -68,7 +68,8 @@ impl Host for LiveHost {
             }
             Query::Knob(knob) => knobs::value(knob),
             // A probe runs for seconds and loads the machine: it is started by name, never by looking.
-            Query::Probe => Err(Errno::NODATA.into()),
+            // A profile is understood by another crate.
+            Query::Probe | Query::Profile => Err(Errno::NODATA.into()),
         }
     }
 }

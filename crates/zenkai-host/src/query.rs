@@ -117,6 +117,9 @@ pub enum Query {
     Knob(Knob),
     /// The result of the active probe as JSON text, when one was made (`zenkai doctor --probe`).
     Probe,
+    /// What the active tuned profile asks for and the machine does not show, as JSON text: found by the program, which
+    /// knows profiles, before facts are asked for.
+    Profile,
 }
 
 /// What a [`Query`] was not: the text form could not be understood.
@@ -148,6 +151,7 @@ impl fmt::Display for Query {
             Self::EffectiveUid => out.write_str("effective-uid"),
             Self::Machine => out.write_str("machine"),
             Self::Probe => out.write_str("probe"),
+            Self::Profile => out.write_str("profile"),
             Self::Knob(knob) => {
                 let json = serde_json::to_string(knob).map_err(|_| fmt::Error)?;
                 write!(out, "knob {}", escape(&json))
@@ -182,6 +186,7 @@ impl FromStr for Query {
             ["effective-uid"] => Self::EffectiveUid,
             ["machine"] => Self::Machine,
             ["probe"] => Self::Probe,
+            ["profile"] => Self::Profile,
             ["knob", json] => {
                 let json = unescape(json).ok_or_else(bad)?;
                 Self::Knob(serde_json::from_str(&json).map_err(|_| bad())?)
@@ -289,6 +294,7 @@ mod tests {
             Query::EffectiveUid,
             Query::Machine,
             Query::Probe,
+            Query::Profile,
             Query::Knob(Knob::Ethtool { device: "eth 0".into(), request: EthtoolRequest::Rings }),
         ];
         for query in queries {

@@ -145,6 +145,7 @@ pub(super) const IDENTITY: &[&str] = &[
     "pcie.endpoints.*.address",
     "pcie.endpoints.*.path.*.address",
     "privilege",
+    "services.tuned.in_force",
     "services.tuned.profiles",
     "sysctl.kernel.domainname",
     "sysctl.kernel.hostname",

@@ -7,12 +7,14 @@ use std::{
 
 use anyhow::{Context as _, anyhow};
 use zenkai_host::{
-    Capture, FakeHost, Host, LiveHost, ProbedHost, RootDir,
+    AnsweredHost, Capture, FakeHost, Host, LiveHost, Query, Reply, RootDir,
     probe::{self, ProbeOptions},
     read_plain_file,
 };
 
-use super::CommandError;
+use zenkai_report::printable;
+
+use super::{CommandError, profile};
 
 /// The machine to look at: this one, unless told otherwise.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -42,13 +44,20 @@ impl HostArgs {
         Ok(Box::new(LiveHost))
     }
 
-    /// As [`HostArgs::open`], with the active probe run first when `probe` is set.
+    /// As [`HostArgs::open`], with what it takes more than looking to know: how far the active profile is in force, and
+    /// the active probe when `probe` is set.
     pub(super) fn open_probed(
         &self,
         probe: bool,
         err: &mut dyn Write,
     ) -> Result<Box<dyn Host>, CommandError> {
         let host = self.open()?;
+        // A capture holds the answer of its machine.
+        let in_force = if self.capture.is_none() { profile::in_force(&*host, self.is_live())? } else { None };
+        let host = match in_force {
+            Some(json) => Box::new(AnsweredHost::new(host, Query::Profile, Reply::Text(json))),
+            None => host,
+        };
         if !probe {
             return Ok(host);
         }
@@ -64,7 +73,8 @@ impl HostArgs {
             let _ = write!(err, "\r\x1b[K");
         }
         let result = result.context("the probe could not run")?;
-        Ok(Box::new(ProbedHost::new(host, result)))
+        let json = serde_json::to_string(&result)?;
+        Ok(Box::new(AnsweredHost::new(host, Query::Probe, Reply::Text(json))))
     }
 }
 
@@ -101,5 +111,12 @@ pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Capture, CommandError
         let line = 1 + good.matches('\n').count();
         CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture")).hint(again)
     })?;
-    Capture::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")).hint(again))
+    let capture = Capture::parse(&text)
+        .map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")).hint(again))?;
+    if capture.may_be_cut() {
+        let note = "made by an older zenkai, so nothing tells whether it is whole";
+        // It changes no answer, and not everybody who opens a capture has a place for notes.
+        let _ = writeln!(std::io::stderr(), "zenkai: {}: {note}", printable(&shown.to_string()));
+    }
+    Ok(capture)
 }

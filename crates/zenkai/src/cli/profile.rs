@@ -4,11 +4,15 @@ use std::io::Write;
 
 use anyhow::anyhow;
 use clap::Subcommand;
-use zenkai_host::{Host, LiveHost};
+use zenkai_facts::{
+    Reason,
+    services::{Differing, InForce, Unread},
+};
+use zenkai_host::{Host, Knob, LiveHost, Value, probe::Reading};
 use zenkai_report::Verdict;
 use zenkai_tune::{
-    Plan, Scene, Wish, nearest,
-    profile::{Choice, Commands, Functions, Library, MainConf, Profile, ProfileError, State, recommend},
+    Fault, Plan, Scene, State, Step, When, Wish, nearest,
+    profile::{self, Choice, Commands, Functions, Library, MainConf, Profile, ProfileError, recommend},
     transaction::Held,
     wishes,
 };
@@ -121,7 +125,7 @@ pub(super) struct Tuned<'h> {
     pub(super) commands: Option<&'h dyn Commands>,
     pub(super) conf: MainConf,
     pub(super) library: Library<'h>,
-    pub(super) state: State,
+    pub(super) state: profile::State,
     /// What the profile in force holds, where this is the machine that we run on.
     pub(super) held: Held,
 }
@@ -130,7 +134,14 @@ impl<'h> Tuned<'h> {
     pub(super) fn open(host: &'h dyn Host) -> Result<Self, ProfileError> {
         let conf = MainConf::read(host)?;
         let library = Library::new(host, conf.profile_directories.clone());
-        Ok(Self { host, commands: None, library, state: State::read(host)?, held: Held::default(), conf })
+        Ok(Self {
+            host,
+            commands: None,
+            library,
+            state: profile::State::read(host)?,
+            held: Held::default(),
+            conf,
+        })
     }
 
     /// The machine that we run on, with what the profile in force holds.
@@ -296,6 +307,55 @@ pub(super) fn compared(
     Ok(plan)
 }
 
+/// How far the machine is as the profile asks that is said to be active, for the facts ([`Query::Profile`]); none without
+/// such a profile. Nothing is run for it.
+///
+/// [`Query::Profile`]: zenkai_host::Query::Profile
+pub(super) fn in_force(host: &dyn Host, live: bool) -> Result<Option<String>, CommandError> {
+    let tuned = match Tuned::open(host) {
+        Ok(tuned) if tuned.state.active.is_empty() => return Ok(None),
+        Ok(tuned) if live => Ok(Tuned { held: change::held().unwrap_or_default(), ..tuned }),
+        other => other,
+    };
+    let in_force = match tuned.and_then(|tuned| Ok(tuned.plan(&tuned.load(&tuned.state.active)?))) {
+        Ok(plan) => Reading::Value(seen(host, &plan)),
+        Err(error) => Reading::Absent(error.to_string()),
+    };
+    Ok(Some(serde_json::to_string(&in_force)?))
+}
+
+/// What a plan says of the settings that act at once and stay as they are.
+fn seen(host: &dyn Host, plan: &Plan) -> InForce {
+    let mut seen = InForce { compared: 0, differing: Vec::new(), unread: Vec::new() };
+    for Step { wish, state } in &plan.steps {
+        let Some(knob) = wish.knob() else { continue };
+        // Tasks come and go, and a function that was not called leaves no value to compare with.
+        if knob.is_persistent() || matches!(knob, Knob::Task { .. }) || wish.asked.contains("${") {
+            continue;
+        }
+        let shown = |value: &Value| value.text().unwrap_or("absent").trim().to_owned();
+        match state {
+            State::Same { .. } => seen.compared += 1,
+            State::Change { from, to, when: When::Now, .. } => {
+                seen.compared += 1;
+                seen.differing.push(Differing {
+                    setting: knob.to_string(),
+                    shows: shown(from),
+                    asked: shown(to),
+                    at: wish.origin.to_string(),
+                });
+            }
+            State::Cannot { fault: Fault::Reading, .. } => {
+                if let Err(error) = zenkai_host::value(host, knob) {
+                    seen.unread.push(Unread::new(knob.to_string(), &Reason::of(&error)));
+                }
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
 /// What could not be looked at is no success. What only a living process holds cannot be looked at, and is a success
 /// only beside something that could.
 fn verdict(plan: &Plan) -> Exit {
@@ -303,7 +363,7 @@ fn verdict(plan: &Plan) -> Exit {
     for step in &plan.steps {
         match Verdict::of(step) {
             Some(Verdict::Differs) => return Exit::Findings,
-            Some(Verdict::Unknown) if step.state == zenkai_tune::State::Hold => held += 1,
+            Some(Verdict::Unknown) if step.state == State::Hold => held += 1,
             Some(Verdict::Unknown) => unknown += 1,
             Some(_) => known += 1,
             None => {}
@@ -314,7 +374,7 @@ fn verdict(plan: &Plan) -> Exit {
 
 fn active(args: &Common, out: &mut dyn Write) -> Result<Exit, CommandError> {
     let host = args.host.open()?;
-    let state = State::read(&*host).map_err(CommandError::usage)?;
+    let state = profile::State::read(&*host).map_err(CommandError::usage)?;
     let mode = state.effective_mode().word();
     if args.json {
         let value = serde_json::json!({

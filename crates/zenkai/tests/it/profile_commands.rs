@@ -69,6 +69,33 @@ fn verifying_is_planning_again() {
     assert_eq!(on(machine.path(), &["plan", "base", "--exit-code"]).exit, Exit::Fine);
 }
 
+/// What doctor says of the active profile, on the directory and on a capture of it.
+#[test]
+fn the_doctor_compares_with_the_active_profile() {
+    const CHECK: &str = "tuned-profile-not-applied";
+    let machine = machine();
+    let root = machine.path().to_str().unwrap();
+    let file = machine.path().join("x.capture");
+    let file = file.to_str().unwrap();
+    let doctor = |place: &str, name: &str| zenkai(&["doctor", "--only", CHECK, "--all", place, name]);
+    let both = |said: &str, exit: Exit| {
+        assert_eq!(zenkai(&["capture", "--root", root, "-o", file]).exit, Exit::Fine);
+        for called in [doctor("--root", root), doctor("--capture", file)] {
+            assert_eq!(called.exit, exit, "{}{}", called.out, called.err);
+            assert!(called.out.contains(said), "{said}\n{}", called.out);
+        }
+    };
+    both("1 of its 2 settings are not in force", Exit::Findings);
+    both("2 (/etc/tuned/profiles/base/tuned.conf:4)", Exit::Findings);
+    std::fs::write(machine.path().join("sys/a"), "2\n").unwrap();
+    both("Passed (1)", Exit::Fine);
+    let profile = machine.path().join("etc/tuned/profiles/base/tuned.conf");
+    std::fs::write(profile, "[sysfs]\nno option\n").unwrap();
+    both("tuned.conf:2", Exit::Fine);
+    std::fs::write(machine.path().join("etc/tuned/active_profile"), "\n").unwrap();
+    both("no profile is active", Exit::Fine);
+}
+
 #[test]
 fn lists_and_shows() {
     let machine = machine();
