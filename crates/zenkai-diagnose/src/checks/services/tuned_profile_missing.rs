@@ -1,6 +1,7 @@
 //! A tuned profile that is gone.
 
-use zenkai_facts::Facts;
+use zenkai_facts::{Facts, services::Service};
+use zenkai_tune::profile::BUILTIN;
 
 use crate::{
     Check, Context, Evidence, Finding, Impact, Judgement, Remedy, Subject, Subsystem, need,
@@ -26,6 +27,12 @@ fn run(facts: &Facts, _context: Context) -> Judgement {
         return outcome.into();
     }
     Judgement::each(&tuned.profiles, |profile| {
+        // zenkai has profiles of its own; tuned knows nothing of them.
+        let ours = BUILTIN.iter().any(|(name, _)| *name == profile.name)
+            && !facts.services.service("tuned").is_some_and(Service::is_active);
+        if ours && profile.includes.is_absent() {
+            return Ok(None);
+        }
         if !profile.includes.is_absent() {
             return need(&profile.includes).map(|_| None);
         }
@@ -55,5 +62,9 @@ mod tests {
             assert!(!fires(&format!("{dir}/mine/tuned.conf")), "{dir}");
         }
         assert!(findings(&super::CHECK, &[("/proc/x", "")]).is_empty());
+        let ours = ("/etc/tuned/active_profile", "database\n");
+        assert!(findings(&super::CHECK, &[ours]).is_empty(), "it came with zenkai");
+        let tuned = ("/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs", "812\n");
+        assert_eq!(findings(&super::CHECK, &[ours, tuned]).len(), 1, "tuned does not have it");
     }
 }
