@@ -264,8 +264,8 @@ mod tests {
     use super::*;
     use crate::{Context, Policy, Selection, diagnose};
 
-    /// What differs between two small machines, as path, subject, first and second value.
-    fn between(a: &[(&str, &str)], b: &[(&str, &str)]) -> Vec<[String; 4]> {
+    /// Two small machines, compared.
+    fn compared(a: &[(&str, &str)], b: &[(&str, &str)]) -> Comparison {
         let look = |files: &[(&str, &str)]| {
             let facts = zenkai_facts::observe(&FakeHost::new(files));
             let diagnosis = diagnose(&facts, Context::default(), &Policy::default(), &Selection::default());
@@ -277,9 +277,14 @@ mod tests {
             let (facts, diagnosis) = if name == "a" { &left } else { &right };
             Side { name, facts, diagnosis, sysctls: BTreeMap::new(), holds: &holds }
         };
+        compare(&of("a"), &of("b")).unwrap()
+    }
+
+    /// What differs between them, as path, subject, first and second value.
+    fn between(a: &[(&str, &str)], b: &[(&str, &str)]) -> Vec<[String; 4]> {
         let shown =
             |reading: &Reading| reading.value.clone().or(reading.unavailable.clone()).unwrap_or_default();
-        let comparison = compare(&of("a"), &of("b")).unwrap();
+        let comparison = compared(a, b);
         let all = comparison.differences.iter().flat_map(|one| std::iter::once(one).chain(&one.facts));
         all.filter(|one| !one.path.is_empty())
             .map(|one| [one.path.clone(), one.subject.clone(), shown(&one.a), shown(&one.b)])
@@ -305,6 +310,30 @@ mod tests {
         let found = between(&borrowed(&a), &borrowed(&b));
         let governor = ["cpu.frequency.policies.*.governor", "CPUs 0-31", "powersave", "performance"];
         assert!(found.iter().any(|one| one == &governor), "{found:?}");
+    }
+
+    /// An option of the cpu unit is for all CPUs, also for those that do not differ.
+    #[test]
+    fn one_cpu_is_not_set_with_all_others() {
+        let machine = |governors: [&str; 2]| -> Vec<(String, String)> {
+            let policy = |(cpu, governor): (usize, &str)| {
+                [("affected_cpus", cpu.to_string()), ("scaling_governor", governor.to_owned())]
+                    .map(|(file, text)| (format!("{POLICIES}/policy{cpu}/{file}"), format!("{text}\n")))
+            };
+            governors.into_iter().enumerate().flat_map(policy).collect()
+        };
+        let text = |a: [&str; 2], b: [&str; 2]| {
+            let (a, b) = (machine(a), machine(b));
+            let (a, b) = (borrowed(&a), borrowed(&b));
+            profile(&FakeHost::new(&a), &FakeHost::new(&b), &compared(&a, &b), false).text
+        };
+        let all = text(["performance"; 2], ["powersave"; 2]);
+        assert!(all.contains("[cpu]\ngovernor=performance\n"), "{all}");
+        let part = text(["performance"; 2], ["powersave", "performance"]);
+        assert!(part.contains("[cpu]\ngovernor=performance\n"), "{part}");
+        let one = text(["performance", "powersave"], ["powersave"; 2]);
+        let policy = format!("[sysfs]\n{POLICIES}/policy0/scaling_governor=performance\n");
+        assert!(one.contains(&policy) && !one.contains("[cpu]"), "{one}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
     fmt::Write as _,
 };
 
-use zenkai_host::{EthtoolRequest, Host, Knob, Query, value};
+use zenkai_host::{EthtoolRequest, Host, Knob, Query, is_hidden, value};
 
 use super::{Comparison, Difference, Suspicion, rules};
 
@@ -268,14 +268,12 @@ impl Draft {
                     return Err("the clock drivers differ");
                 }
                 let shown = plain(a, from)?;
-                match self.cpu.get(option) {
-                    // The CPUs of the first machine differ among themselves, so each has its own value.
-                    Some(other) if *other != shown => self.attribute(a, from, to),
-                    _ => {
-                        self.cpu.insert(option, shown);
-                        Ok(())
-                    }
+                // The option would also set the CPUs that do not differ here, to what they have on neither machine.
+                if !of_all_cpus(a, from, &shown) {
+                    return self.attribute(a, from, to);
                 }
+                self.cpu.insert(option, shown);
+                Ok(())
             }
             Carry::Disk(option) => {
                 let disk = to.strip_prefix("/sys/block/").and_then(|rest| rest.split('/').next());
@@ -432,6 +430,25 @@ fn is_carried(tail: &str) -> bool {
     rules::CARRIED_UNKNOWN.iter().any(|start| name.starts_with(start))
 }
 
+/// Whether every CPU, or clock policy, of a machine shows this where one of them does. What is no file of a CPU's is one
+/// for all.
+fn of_all_cpus(host: &dyn Host, path: &str, shown: &str) -> bool {
+    let numbered = |name: &str, word: &str| {
+        name.strip_prefix(word)
+            .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let found = [("/sys/devices/system/cpu/cpufreq", "policy"), ("/sys/devices/system/cpu", "cpu")]
+        .into_iter()
+        .find_map(|(dir, word)| {
+            let (name, file) = path.strip_prefix(dir)?.strip_prefix('/')?.split_once('/')?;
+            numbered(name, word).then_some((dir, word, file))
+        });
+    let Some((dir, word, file)) = found else { return true };
+    let Ok(entries) = host.list(dir) else { return false };
+    let mut others = entries.iter().filter(|entry| numbered(&entry.name, word));
+    others.all(|entry| plain(host, &format!("{dir}/{}/{file}", entry.name)).is_ok_and(|other| other == shown))
+}
+
 /// What another file in the same folder shows.
 fn beside(host: &dyn Host, path: &str, file: &str) -> Option<String> {
     let (dir, _) = path.rsplit_once('/')?;
@@ -474,7 +491,7 @@ fn option_name(key: &str) -> String {
 
 /// A name of the user's, in a comment.
 fn harmless(name: &str) -> String {
-    name.chars().filter(|letter| !letter.is_control() && !"$#[]".contains(*letter)).collect()
+    name.chars().filter(|letter| !is_hidden(*letter) && !"$#[]".contains(*letter)).collect()
 }
 
 #[cfg(test)]
