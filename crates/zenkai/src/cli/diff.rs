@@ -14,7 +14,7 @@ use zenkai_diagnose::{
 };
 use zenkai_facts::{Facts, Observed, Reader};
 use zenkai_host::{Capture, FakeHost, Host, LiveHost, NotRecorded, RecordingHost};
-use zenkai_report::{Detail, States};
+use zenkai_report::{Detail, States, printable};
 
 use super::{CommandError, Exit, before_after, host, labels, output, record::CAPTURE, report, sysctls};
 
@@ -65,6 +65,8 @@ struct Machine {
     diagnosis: Diagnosis,
     /// The sysctls that were read of it.
     sysctls: Vec<String>,
+    /// Whether it comes from a capture that does not tell where it ends.
+    may_be_cut: bool,
 }
 
 impl Machine {
@@ -105,9 +107,10 @@ impl Machine {
     fn of_capture(capture: Capture, workload: Option<Workload>) -> Self {
         // A capture may hold more than this version asks for.
         let sysctls = sysctls(capture.read_paths());
+        let may_be_cut = capture.may_be_cut();
         let host = FakeHost::from_capture(capture);
         let facts = zenkai_facts::observe(&host);
-        Self::judged(Box::new(host), facts, sysctls, workload)
+        Self { may_be_cut, ..Self::judged(Box::new(host), facts, sysctls, workload) }
     }
 
     /// A machine that answers whatever it is asked: what zenkai asks of it is remembered.
@@ -119,7 +122,7 @@ impl Machine {
 
     fn judged(host: Box<dyn Host>, facts: Facts, sysctls: Vec<String>, workload: Option<Workload>) -> Self {
         let diagnosis = diagnose(&facts, Context { workload }, &Policy::default(), &Selection::default());
-        Self { host, facts, diagnosis, sysctls }
+        Self { host, facts, diagnosis, sysctls, may_be_cut: false }
     }
 }
 
@@ -176,7 +179,11 @@ fn compared(names: [&str; 2], machines: [&Machine; 2]) -> Result<Comparison, Com
         diagnosis: &machines[index].diagnosis,
         sysctls: known(machines[index]),
     };
-    Ok(compare(&side(0), &side(1))?)
+    let mut comparison = compare(&side(0), &side(1))?;
+    for (name, machine) in names.iter().zip(machines) {
+        comparison.notes.extend(machine.may_be_cut.then(|| format!("{name}: {}", host::MAY_BE_CUT)));
+    }
+    Ok(comparison)
 }
 
 /// Two machines, or two states of one, and what differs.
@@ -243,10 +250,13 @@ pub(super) fn settings(
     let comparison = compared([&args.from, &args.to], [&a, &b])?;
     let profile = profile(&*a.host, &*b.host, &comparison, false);
     out.write_all(profile.text.as_bytes())?;
+    for note in &comparison.notes {
+        writeln!(err, "zenkai: {}", printable(note))?;
+    }
     let noun = if profile.carried == 1 { "setting" } else { "settings" };
     writeln!(err, "zenkai: {} {noun} carried over", profile.carried)?;
     for (what, why) in &profile.left {
-        writeln!(err, "zenkai: left out: {what}: {why}")?;
+        writeln!(err, "zenkai: left out: {}", printable(&format!("{what}: {why}")))?;
     }
     Ok(Exit::Fine)
 }

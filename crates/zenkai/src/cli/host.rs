@@ -51,7 +51,16 @@ impl HostArgs {
         probe: bool,
         err: &mut dyn Write,
     ) -> Result<Box<dyn Host>, CommandError> {
-        let host = self.open()?;
+        let host: Box<dyn Host> = match &self.capture {
+            Some(path) => {
+                let capture = load(path)?;
+                if capture.may_be_cut() {
+                    writeln!(err, "zenkai: {}: {MAY_BE_CUT}", printable(&path.to_string_lossy()))?;
+                }
+                Box::new(FakeHost::from_capture(capture))
+            }
+            None => self.open()?,
+        };
         // A capture holds the answer of its machine.
         let in_force = if self.capture.is_none() { profile::in_force(&*host, self.is_live())? } else { None };
         let host = match in_force {
@@ -89,6 +98,9 @@ pub(super) fn root(path: &Path) -> Result<RootDir, CommandError> {
     Ok(host)
 }
 
+/// What is said of a capture that has no end mark.
+pub(super) const MAY_BE_CUT: &str = "made by an older zenkai, so nothing tells whether it is whole";
+
 /// A larger file is no capture: that is far more than a machine has to tell.
 const LARGEST_CAPTURE: u64 = 256 << 20;
 
@@ -111,12 +123,5 @@ pub(super) fn parse(path: &Path, bytes: Vec<u8>) -> Result<Capture, CommandError
         let line = 1 + good.matches('\n').count();
         CommandError::usage(anyhow!("{shown}: line {line}: not UTF-8, so this is no capture")).hint(again)
     })?;
-    let capture = Capture::parse(&text)
-        .map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")).hint(again))?;
-    if capture.may_be_cut() {
-        let note = "made by an older zenkai, so nothing tells whether it is whole";
-        // It changes no answer, and not everybody who opens a capture has a place for notes.
-        let _ = writeln!(std::io::stderr(), "zenkai: {}: {note}", printable(&shown.to_string()));
-    }
-    Ok(capture)
+    Capture::parse(&text).map_err(|error| CommandError::usage(anyhow!("{shown}: {error}")).hint(again))
 }

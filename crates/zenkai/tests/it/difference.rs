@@ -15,7 +15,7 @@ use zenkai_tune::{
 
 use crate::{
     Called,
-    golden::{captures, hosts, snapshot},
+    golden::{captures, hosts, snapshot, unmarked},
     zenkai,
 };
 
@@ -127,7 +127,7 @@ fn devices_are_matched_by_role() {
 #[test]
 fn what_was_not_recorded_is_no_difference() {
     let dir = tempfile::tempdir().unwrap();
-    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let text = unmarked(host("plain"));
     let lines: Vec<&str> = text.lines().collect();
     // A sixth of the records, cut between two of them.
     let whole =
@@ -171,15 +171,19 @@ fn bad_input_is_named() {
 fn captures_cut_anywhere_never_change_a_value() {
     let dir = tempfile::tempdir().unwrap();
     let whole = std::fs::read_to_string(host("plain")).unwrap();
-    let full: BTreeSet<&str> = whole.lines().collect();
-    let settings = whole.find("read /proc/sys/vm/").unwrap();
-    let everywhere = (0..whole.len()).step_by(211);
-    for at in everywhere.chain(settings..settings + 400).chain(whole.len() - 3..whole.len()) {
-        let part = whole.get(..at).unwrap_or_default();
+    // Before a capture told where it ends, less of it could be read, and what was read was true.
+    let old = unmarked(host("plain"));
+    let full: BTreeSet<&str> = old.lines().collect();
+    let settings = old.find("read /proc/sys/vm/").unwrap();
+    let everywhere = (0..old.len()).step_by(211);
+    for at in everywhere.chain(settings..settings + 400).chain(old.len() - 3..old.len()) {
+        let error = Capture::parse(whole.get(..at).unwrap_or_default()).unwrap_err();
+        assert!(error.to_string().starts_with("line "), "{at}: {error}");
+        let part = old.get(..at).unwrap_or_default();
         match Capture::parse(part) {
             Err(error) => assert!(error.to_string().starts_with("line "), "{at}: {error}"),
             Ok(capture) => {
-                assert!(part.ends_with('\n'), "{at}");
+                assert!(part.ends_with('\n') && capture.may_be_cut(), "{at}");
                 let text = capture.to_text();
                 let mut settings = text.lines().filter(|line| line.starts_with("read /proc/sys/"));
                 assert!(settings.all(|line| full.contains(line)), "{at}");
@@ -227,7 +231,7 @@ fn what_is_no_file_of_text_is_said() {
 
 /// The capture of `plain` with these sysctls.
 fn with_sysctls(values: &[(&str, &str)]) -> String {
-    let text = std::fs::read_to_string(host("plain")).unwrap();
+    let text = unmarked(host("plain"));
     let line = |line: &str| {
         let head = line.split_once(" = ").map_or(line, |(head, _)| head);
         let value = values.iter().find(|(name, _)| head == format!("read /proc/sys/vm/{name}"));
@@ -277,7 +281,7 @@ fn sysctls_that_no_check_knows_are_told_and_few_of_them_carried() {
              read /proc/sys/user/max_net_namespaces = {namespaces}\n\
              read /proc/sys/net/ipv4/conf/all/forwarding = {forwarding}\n"
         );
-        written(dir.path(), name, &(std::fs::read_to_string(host("plain")).unwrap() + &more))
+        written(dir.path(), name, &(unmarked(host("plain")) + &more))
     };
     let (a, b) = (with("a", ["7", "512", "900", "1"]), with("b", ["0", "10", "100", "0"]));
     let found: Vec<(String, String)> = differences(&a, &b)
@@ -351,7 +355,7 @@ fn golden_texts() {
 
 /// A machine from a capture, as a host that can be written to.
 fn machine(name: &str) -> FakeHost {
-    let mut text = std::fs::read_to_string(host(name)).unwrap();
+    let mut text = unmarked(host(name));
     // A capture never holds it, and a journal needs it.
     text.push_str("read /proc/sys/kernel/random/boot_id = 00000000-0000-4000-8000-000000000000\n");
     FakeHost::from_capture(Capture::parse(&text).unwrap())

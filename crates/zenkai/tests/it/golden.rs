@@ -26,6 +26,13 @@ pub(crate) fn captures(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The text of a capture in the first version, which does not tell where it ends, so that lines may be added and taken out.
+pub(crate) fn unmarked(path: impl AsRef<Path>) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let end = text.rfind("end ").unwrap();
+    text[..end].replacen("zenkai-capture 2", "zenkai-capture 1", 1)
+}
+
 fn stem(path: &Path) -> String {
     path.file_stem().unwrap().to_str().unwrap().to_owned()
 }

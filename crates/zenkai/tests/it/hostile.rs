@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use zenkai::cli::Exit;
 
 use crate::{
-    golden::{captures, hosts},
+    golden::{captures, hosts, unmarked},
     zenkai,
 };
 
@@ -50,6 +50,19 @@ fn a_capture_that_ends_before_its_end() {
     let text = std::fs::read_to_string(&captures(&hosts())[0]).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     std::fs::write(&whole, &text).unwrap();
+    // Before a capture told where it ends: it is read, with a note.
+    std::fs::write(&cut, unmarked(&whole)).unwrap();
+    for command in [
+        &["doctor", "--capture", &cut][..],
+        &["capture", "--capture", &cut],
+        &["diff", &whole, &cut],
+        &["settings", "--from", &cut, "--to", &whole],
+    ] {
+        let called = zenkai(command);
+        assert_ne!(called.exit, Exit::Usage, "{command:?}: {}", called.err);
+        let said = (called.out + &called.err).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("nothing tells whether it is whole"), "{command:?}: {said}");
+    }
     for kept in [1, lines.len() / 2, lines.len() - 1] {
         std::fs::write(&cut, lines[..kept].join("\n") + "\n").unwrap();
         for command in [
