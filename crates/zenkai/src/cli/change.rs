@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::anyhow;
 use zenkai_host::{Act, Host, Knob, LiveHost, Query, TunableHost, trusted_file};
-use zenkai_report::Block;
+use zenkai_report::{Block, printable};
 use zenkai_tune::{
     Plan, Want, When, Wish,
     profile::{Commands, Mode, Profile, State, is_name},
@@ -183,6 +183,15 @@ fn changing_within<T>(
     err: &mut dyn Write,
     work: impl FnOnce(&Session, &mut dyn Write) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
+    may_change()?;
+    let store = Store::open(Store::DEFAULT)?;
+    let session = Session::begin(&LiveHost, &store, &command_line(), wait)?;
+    told_recovery(&session, err);
+    work(&session, err)
+}
+
+/// Refuses without root, and while tuned is at work.
+pub(super) fn may_change() -> Result<(), CommandError> {
     if !is_root() {
         return Err(CommandError::not_permitted(anyhow!("only root may change this machine"))
             .hint("the same with `sudo`; `zenkai profile plan` shows the changes without root"));
@@ -191,10 +200,7 @@ fn changing_within<T>(
         let error = anyhow!("tuned is running (process {pid}) and would undo what is changed here");
         return Err(CommandError::usage(error).hint("systemctl disable --now tuned"));
     }
-    let store = Store::open(Store::DEFAULT)?;
-    let session = Session::begin(&LiveHost, &store, &command_line(), wait)?;
-    told_recovery(&session, err);
-    work(&session, err)
+    Ok(())
 }
 
 /// Whether there are journals that we may read.
@@ -229,7 +235,11 @@ pub(super) fn recover_within(wait: Duration, err: &mut dyn Write) {
     match begun {
         Ok(()) | Err(TransactionError::Locked { .. }) => {}
         Err(error) => {
-            let _ = writeln!(err, "zenkai: what an earlier run left open could not be settled: {error}");
+            let _ = writeln!(
+                err,
+                "zenkai: what an earlier run left open could not be settled: {}",
+                printable(&error.to_string())
+            );
         }
     }
 }
@@ -240,7 +250,8 @@ fn told_recovery(session: &Session, err: &mut dyn Write) {
         let _ =
             writeln!(err, "zenkai: an earlier run was cut short; {put_back} of its changes were put back");
         for row in report.rows.iter().filter(|row| !matches!(row.fate, Fate::Restored | Fate::Set)) {
-            let _ = writeln!(err, "  {}: {}", row.what, zenkai_report::fate(row, &report.end));
+            let line = format!("{}: {}", row.what, zenkai_report::fate(row, &report.end));
+            let _ = writeln!(err, "  {}", printable(&line));
         }
     }
 }

@@ -15,7 +15,7 @@ use zenkai_tune::{
 
 use super::{
     CommandError, Exit,
-    change::{changing, exit, request},
+    change::{self, changing, exit, request},
     doctor::{self, Args},
     output,
 };
@@ -53,6 +53,10 @@ pub(super) fn run(args: &Args, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     if !args.fixing.dry_run && !args.host.is_live() {
         return Err(CommandError::usage(anyhow!("a capture or a directory cannot be changed"))
             .hint("--dry-run shows the plan"));
+    }
+    if !args.fixing.dry_run {
+        // Before the machine is loaded by a probe.
+        change::may_change()?;
     }
     let host = args.host.open_probed(args.probe, err)?;
     if args.fixing.dry_run {

@@ -1,12 +1,18 @@
 //! `doctor --fix`: remedies become a plan, and on this machine the finding goes away and comes back with `undo`.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use serde_json::Value;
 use zenkai::cli::Exit;
 
 use crate::{
     Called,
+    compare::is_root,
     real_tuned::{PutBack, inside, zenkai as program},
     watched::Watched,
     zenkai,
@@ -103,6 +109,30 @@ fn must(args: &[&str], code: i32) -> String {
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     assert_eq!(output.status.code(), Some(code), "zenkai {args:?}: {said}");
     said
+}
+
+/// Loading the machine for seconds only to say then that root is needed would be a waste.
+#[test]
+fn without_root_nothing_is_probed() {
+    let dir = tempfile::tempdir().unwrap();
+    let copy = dir.path().join("zenkai");
+    fs::copy(env!("CARGO_BIN_EXE_zenkai"), &copy).unwrap();
+    // Progress is told at a terminal only.
+    let mut command = Command::new("script");
+    let line = format!("{} doctor --fix {SLOW_START} --probe", copy.display());
+    command.args(["-qec", &line, "/dev/null"]).env("SHELL", "/bin/sh").current_dir(dir.path());
+    if is_root() {
+        let open = PermissionsExt::from_mode(0o755);
+        fs::set_permissions(dir.path(), open).unwrap();
+        command.uid(65534).gid(65534);
+    }
+    let Ok(output) = command.stdin(Stdio::null()).output() else {
+        eprintln!("SKIPPED: there is no script(1)");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("only root may change this machine") && !said.contains("probing"), "{said}");
+    assert_eq!(output.status.code(), Some(77), "{said}");
 }
 
 #[test]
