@@ -4,9 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use zenkai_diagnose::{Check, Context, Diagnosis, Impact, Subsystem, checks::CHECKS};
 use zenkai_facts::Facts;
-use zenkai_host::probe::Probe;
-
-use crate::text::hidden;
+use zenkai_host::{is_hidden, probe::Probe};
 
 /// A value as indented JSON in which every character that a terminal would act on is escaped: JSON itself asks
 /// that of the first 32 only, and DEL, the second set of control characters and the bidirectional overrides would
@@ -16,8 +14,10 @@ pub fn json_text(value: &impl Serialize) -> serde_json::Result<String> {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         // Outside of strings there are none of them but the line feeds.
-        if letter != '\n' && hidden(letter) {
-            out.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        if letter != '\n' && is_hidden(letter) {
+            for unit in letter.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             out.push(letter);
         }
@@ -83,9 +83,9 @@ mod tests {
 
     #[test]
     fn data_cannot_steer_the_terminal() {
-        let hostile = "a\x1bb\u{9b}c\u{202e}d\x7fe\nf";
+        let hostile = "a\x1bb\u{9b}c\u{202e}d\x7fe\nf\u{e0041}";
         let text = json_text(&[hostile]).unwrap();
-        assert_eq!(text, "[\n  \"a\\u001bb\\u009bc\\u202ed\\u007fe\\nf\"\n]");
+        assert_eq!(text, "[\n  \"a\\u001bb\\u009bc\\u202ed\\u007fe\\nf\\udb40\\udc41\"\n]");
         assert_eq!(serde_json::from_str::<Vec<String>>(&text).unwrap(), [hostile], "nothing is lost");
     }
 }

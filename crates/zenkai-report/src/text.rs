@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use zenkai_diagnose::Impact;
+use zenkai_host::is_hidden;
 
 use crate::{Block, Field, Mark};
 
@@ -179,20 +180,14 @@ impl Page {
     }
 }
 
-/// Whether a terminal acts on a letter instead of showing it.
-pub(crate) fn hidden(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
-}
-
-/// Text with control characters spelled out, so that data cannot steer the terminal. The bidirectional overrides
-/// are among them: they can make a path read as another one.
+/// Text with control and format characters spelled out, so that data cannot steer the terminal: a bidirectional override
+/// can make a path read as another one.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
             '\t' => out.push(' '),
-            _ if hidden(letter) => out.extend(letter.escape_default()),
+            _ if is_hidden(letter) => out.extend(letter.escape_default()),
             _ => out.push(letter),
         }
     }
@@ -219,6 +214,7 @@ mod tests {
     fn data_cannot_steer_the_terminal() {
         let blocks = [Block::Text("a\x1b[2Jb\u{202e}c\nd".to_owned())];
         assert_eq!(render(&blocks, Style::default()), "a\\u{1b}[2Jb\\u{202e}c\\nd\n");
+        assert_eq!(printable("a\u{200b}b\u{feff}\u{2028}ü日"), "a\\u{200b}b\\u{feff}\\u{2028}ü日");
     }
 
     #[test]

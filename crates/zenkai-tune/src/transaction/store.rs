@@ -15,6 +15,8 @@ use rustix::{
     io::Errno,
 };
 
+use zenkai_host::is_hidden;
+
 use super::{TransactionError, journal::Journal};
 
 /// A journal larger than this is not ours: 10 000 knobs come to about 4 MiB.
@@ -365,7 +367,7 @@ fn wait_for(file: OwnedFd, limit: Duration) -> io::Result<Option<OwnedFd>> {
 fn holder(file: &OwnedFd) -> String {
     let mut bytes = [0_u8; 256];
     let count = rustix::io::pread(file, &mut bytes, 0).unwrap_or(0);
-    String::from_utf8_lossy(&bytes[..count]).chars().filter(|letter| !letter.is_control()).collect()
+    String::from_utf8_lossy(&bytes[..count]).chars().filter(|letter| !is_hidden(*letter)).collect()
 }
 
 fn file_name(id: u64) -> String {

@@ -176,7 +176,7 @@ fn info(tuned: &Tuned, name: &str, out: &mut dyn Write, err: &mut dyn Write) -> 
             writeln!(out, "Unable to get information about profile '{short}'")?;
             // tuned does not say why; a profile that is there and cannot be used deserves it.
             if !matches!(error, ProfileError::NotFound { .. } | ProfileError::BadName { .. }) {
-                writeln!(err, "zenkai: {error}")?;
+                writeln!(err, "zenkai: {}", log::one_line(&error.to_string()))?;
             }
             Ok(Exit::Findings)
         }
@@ -257,9 +257,7 @@ fn acquire(tuned: &Tuned, name: &str, err: &mut dyn Write) -> Result<Exit, Comma
 
 /// Text of a profile without what a terminal would act on; line breaks stay.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() && letter != '\n' { '\u{fffd}' } else { letter })
-        .collect()
+    text.split('\n').map(zenkai_report::printable).collect::<Vec<_>>().join("\n")
 }
 
 /// A name from the command line, in one line and not endless.
@@ -324,6 +322,22 @@ mod tests {
     }
 
     #[test]
+    fn what_profiles_say_does_not_steer_the_terminal() {
+        let host = FakeHost::new(&[
+            ("/etc/tuned/active_profile", "x\u{2066}y\n"),
+            (
+                "/etc/tuned/profiles/x\u{2066}y/tuned.conf",
+                "[main]\nsummary=a\u{202e}b\u{200b}\ndescription=\u{9b}c\n",
+            ),
+        ]);
+        for action in [LIST, Action::Active, Action::ProfileInfo(String::new())] {
+            let (out, ..) = call(&host, &action);
+            assert!(out.contains("x\\u{2066}y"), "{out}");
+            assert!(out.chars().all(|letter| letter == '\n' || !zenkai_host::is_hidden(letter)), "{out}");
+        }
+    }
+
+    #[test]
     fn instances_of_the_chosen_profile() {
         let all = Action::GetInstances(String::new());
         assert_eq!(call(&host(), &all), (String::new(), String::new(), 0));
@@ -367,10 +381,10 @@ mod tests {
 
     #[test]
     fn names_that_are_refused() {
-        for name in ["nope", "\u{1b}[31m", "../x", "a/b", &"x".repeat(5000)] {
+        for name in ["nope", "\u{1b}[31m", "a\u{202e}b", "../x", "a/b", &"x".repeat(5000)] {
             let (out, err, code) = call(&host(), &Action::ProfileInfo(name.to_owned()));
             assert!(err.is_empty() && code == 1 && out.starts_with("Unable to get information"), "{out}");
-            assert!(!out.contains('\u{1b}') && out.len() < 400);
+            assert!(!out.contains(['\u{1b}', '\u{202e}']) && out.len() < 400);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Elements of a page. Text and attribute values are escaped here and nowhere else; a section cannot write raw markup.
 
-use crate::text::hidden;
+use zenkai_host::is_hidden;
 
 /// A page under way.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Page {
                 '\'' => self.out.push_str("&#39;"),
                 '\n' | '\t' => self.out.push(' '),
                 // What turns the direction of text or rings a bell is spelled out, as on the terminal.
-                _ if hidden(letter) => self.out.extend(letter.escape_default()),
+                _ if is_hidden(letter) => self.out.extend(letter.escape_default()),
                 _ => self.out.push(letter),
             }
         }

@@ -66,7 +66,7 @@ impl Sides {
     ) -> Result<Self, CommandError> {
         let (profile, notes) = diff::settings_here(from, allow_insecure)?;
         for note in notes {
-            writeln!(err, "zenkai: {note}")?;
+            writeln!(err, "zenkai: {}", zenkai_report::printable(&note))?;
         }
         let wishes = if profile.carried == 0 { Vec::new() } else { wishes_of(&profile.text)? };
         let mut sides = Self::new(&LiveHost, [from, "now"], wishes, Vec::new(), allow_insecure);

@@ -146,7 +146,7 @@ fn refused(
     log.add(Level::Error, "daemon.controller", &why);
     writeln!(err, "Unable to switch profile: {}", log::one_line(&why))?;
     if error.error.downcast_ref::<ProfileError>().is_none() {
-        error.hints.iter().try_for_each(|hint| writeln!(err, "  try: {hint}"))?;
+        error.hints.iter().try_for_each(|hint| writeln!(err, "  try: {}", log::one_line(hint)))?;
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ fn stamp() -> String {
 
 /// A line stays a line, whatever a profile or a script says.
 pub(super) fn one_line(text: &str) -> String {
-    super::printable(text).replace('\n', " ")
+    zenkai_report::printable(&text.replace('\n', " "))
 }
 
 /// A value for a line; a whole file is only counted.
@@ -103,7 +103,7 @@ mod tests {
         log.add(Level::Error, "plugins.base", "a\nb\u{1b}[31m");
         let mut shown = Vec::new();
         log.show(Level::Warning, &mut shown).unwrap();
-        assert_eq!(String::from_utf8(shown).unwrap(), "ERROR    tuned.plugins.base: a b\u{fffd}[31m\n");
+        assert_eq!(String::from_utf8(shown).unwrap(), "ERROR    tuned.plugins.base: a b\\u{1b}[31m\n");
         let mut shown = Vec::new();
         log.show(Level::Debug, &mut shown).unwrap();
         assert!(shown.starts_with(b"INFO     tuned.daemon.daemon: static tuning from profile 'x' applied\n"));
