@@ -85,7 +85,7 @@ fn the_doctor_compares_with_the_active_profile() {
             assert!(called.out.contains(said), "{said}\n{}", called.out);
         }
     };
-    both("1 of its 2 settings are not in force", Exit::Findings);
+    both("1 of its 2 settings is not in force", Exit::Findings);
     both("2 (/etc/tuned/profiles/base/tuned.conf:4)", Exit::Findings);
     std::fs::write(machine.path().join("sys/a"), "2\n").unwrap();
     both("Passed (1)", Exit::Fine);

@@ -2,7 +2,7 @@
 
 use zenkai_facts::{
     Facts,
-    services::{Differing, InForce},
+    services::{Differing, InForce, Service},
 };
 
 use crate::{
@@ -29,28 +29,34 @@ const TOLD: usize = 8;
 fn run(facts: &Facts, _context: Context) -> Judgement {
     let tuned = &facts.services.tuned;
     let active = need_or_not_applicable(&tuned.active_profile, "tuned is not set up");
-    let judged = active.and_then(|names| Ok(judge(names, need(&tuned.in_force)?)));
+    let runs = facts.services.service("tuned").is_some_and(Service::is_active);
+    let judged = active.and_then(|names| Ok(judge(names, runs, need(&tuned.in_force)?)));
     judged.into()
 }
 
-fn judge(names: &str, in_force: &InForce) -> Judgement {
-    let compared = (in_force.compared > 0).then(|| Ok(finding(names, in_force)));
+fn judge(names: &str, runs: bool, in_force: &InForce) -> Judgement {
+    let compared = (in_force.compared > 0).then(|| Ok(finding(names, runs, in_force)));
     let unread = in_force.unread.iter().map(|unread| need(&unread.reading()).map(|()| None));
     Judgement::each(compared.into_iter().chain(unread), |outcome| outcome)
 }
 
-fn finding(names: &str, InForce { compared, differing, .. }: &InForce) -> Option<Finding> {
+/// `runs` is whether tuned does: then it is what sets them.
+fn finding(names: &str, runs: bool, InForce { compared, differing, .. }: &InForce) -> Option<Finding> {
     if differing.is_empty() {
         return None;
     }
-    let what = if differing.len() == *compared {
-        format!("is said to be active, and none of its {compared} settings is in force")
-    } else {
-        format!("is active, and {} of its {compared} settings are not in force", differing.len())
+    let what = match differing.len() {
+        all if all == *compared => {
+            format!("is said to be active, and none of its {compared} settings is in force")
+        }
+        1 => format!("is active, and 1 of its {compared} settings is not in force"),
+        some => format!("is active, and {some} of its {compared} settings are not in force"),
     };
+    let again =
+        if runs { "systemctl restart tuned".to_owned() } else { format!("zenkai profile apply {names}") };
     let remedy = format!(
-        "see who changed them, and whether tuned runs; `zenkai profile apply {names}` sets them again, and what is to \
-         stay otherwise belongs in a profile of your own"
+        "find out who changed them; `{again}` sets them again, and what is to stay otherwise belongs in a profile of \
+         your own"
     );
     let mut finding =
         Finding::new(Subject::device(format!("profile {names}")), what).remedy(Remedy::Do(remedy));
@@ -66,8 +72,12 @@ mod tests {
 
     use crate::{Context, Judgement, checks::testing::judge_host};
 
+    const TUNED: &str = "/sys/fs/cgroup/system.slice/tuned.service/cgroup.procs";
+
+    /// tuned runs with every profile but `mine`.
     fn judged(active: &str, reply: Option<&str>) -> Judgement {
         let host = FakeHost::new(&[("/etc/tuned/active_profile", active)]);
+        let host = if active.starts_with("mine") { host } else { host.file(TUNED, "812\n") };
         let host = match reply {
             Some(json) => host.reply(&Query::Profile, Reply::Text(json.to_owned())),
             None => host,
@@ -85,8 +95,11 @@ mod tests {
             format!("{{\"value\":{{\"compared\":4,\"differing\":[{}],\"unread\":[]}}}}", differing("60"));
         let judgement = judged("mine\n", Some(&some));
         let [finding] = &judgement.findings[..] else { panic!("{judgement:?}") };
-        assert_eq!(finding.what, "is active, and 1 of its 4 settings are not in force");
+        assert_eq!(finding.what, "is active, and 1 of its 4 settings is not in force");
         assert_eq!(finding.evidence[0].expected.as_deref(), Some("10 (p:2)"));
+        assert!(format!("{:?}", finding.remedy).contains("`zenkai profile apply mine`"));
+        let finding = &judged("other\n", Some(&some)).findings[0];
+        assert!(format!("{:?}", finding.remedy).contains("`systemctl restart tuned`"));
         let all = some.replace("\"compared\":4", "\"compared\":1");
         assert!(
             judged("mine\n", Some(&all)).findings[0].what.ends_with("none of its 1 settings is in force")
