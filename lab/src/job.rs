@@ -29,7 +29,7 @@ impl Job {
             files,
             append: String::new(),
             qemu: Vec::new(),
-            limit: Duration::from_secs(60),
+            limit: Duration::from_secs(600),
         }
     }
 
@@ -66,7 +66,8 @@ impl Job {
         !(self.append.is_empty() && self.qemu.is_empty())
     }
 
-    /// The time the job may take from the restored state to its end; 60 seconds if not said. Time to boot is extra.
+    /// The time the job may take from the restored state to its end; ten minutes if not said, since only a job that hangs
+    /// may come near it, however slow and crowded the host is. Time to boot is extra.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;

@@ -163,7 +163,7 @@ impl Machine {
         let boot = guest.age();
         // Lets the last work of the boot settle, so that it is not repeated in every run.
         std::thread::sleep(Duration::from_millis(if self.spec.mode == Mode::Systemd { 1500 } else { 300 }));
-        let saved = Qmp::connect(&guest.control()).and_then(|qmp| qmp.save(state, Duration::from_secs(60)));
+        let saved = Qmp::connect(&guest.control()).and_then(|qmp| qmp.save(state, Duration::from_secs(600)));
         saved.map_err(|error| guest.failed(&format!("cannot take a snapshot: {error}")))?;
         Ok(boot)
     }

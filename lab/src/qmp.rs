@@ -16,7 +16,7 @@ impl Qmp {
     /// Connects, and says that we are ready for commands.
     pub(crate) fn connect(socket: &Path) -> std::io::Result<Self> {
         let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(300)))?;
         let mut qmp = Self { lines: BufReader::new(stream) };
         qmp.answer()?; // the greeting
         qmp.command("qmp_capabilities", &json!({}))?;

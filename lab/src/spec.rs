@@ -104,7 +104,7 @@ pub struct MachineSpec {
     #[serde(default = "yes")]
     pub snapshot: bool,
     /// Seconds that booting and preparing may take.
-    #[serde(default = "two_minutes")]
+    #[serde(default = "ten_minutes")]
     pub boot_limit_s: u64,
 }
 
@@ -121,8 +121,8 @@ fn yes() -> bool {
     true
 }
 
-fn two_minutes() -> u64 {
-    120
+fn ten_minutes() -> u64 {
+    600
 }
 
 impl MachineSpec {

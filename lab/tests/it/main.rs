@@ -1,7 +1,7 @@
 //! The laboratory itself, in real guests. Tests whose images are not built say so and pass; see `machine_or_skip`.
 #![expect(clippy::disallowed_methods, reason = "the tests of a tool for developers")]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use zenkai_lab::ailment::{self, Ailment};
 use zenkai_lab::{Job, LabError, Machine, machine_or_skip};
@@ -46,17 +46,19 @@ fn nothing_of_a_run_is_left_for_the_next() {
 #[test]
 fn a_hung_job_is_ended_at_its_limit_and_shows_the_console() {
     let Some(plain) = machine_or_skip("plain") else { return };
-    let started = Instant::now();
-    let job = Job::shell("echo about to hang > /dev/console; sleep 1000").limit(Duration::from_secs(4));
-    match plain.run(job) {
-        Err(LabError::TimedOut { machine, console, .. }) => {
-            assert_eq!(machine, "plain");
-            assert!(console.contains("about to hang"), "{console}");
+    // A slow host may need longer than the first limit until the job begins.
+    for limit in [4, 60].map(Duration::from_secs) {
+        match plain.run(Job::shell("echo about to hang > /dev/console; sleep 1000").limit(limit)) {
+            Err(LabError::TimedOut { machine, console, .. }) => {
+                assert_eq!(machine, "plain");
+                if console.contains("about to hang") {
+                    return;
+                }
+            }
+            other => panic!("{other:?}"),
         }
-        other => panic!("{other:?}"),
     }
-    // Waiting for a free place on a busy host is not counted.
-    assert!(started.elapsed() < Duration::from_secs(120));
+    panic!("the console does not show what the job wrote");
 }
 
 #[test]

@@ -432,6 +432,7 @@ fn a_strangers_capture_cannot_slip_commands_into_a_profile() {
 /// Nothing volatile leaks: the machine may be busy between the two looks.
 #[test]
 fn now_does_not_differ_from_now() {
+    let _knobs = crate::live::KNOBS.lock();
     let dir = tempfile::tempdir().unwrap();
     let before = dir.path().join("before.capture");
     let before = before.to_str().unwrap();

@@ -114,7 +114,7 @@ impl Tuned {
         let applied = format!("static tuning from profile '{profile}' applied");
         let start = Instant::now();
         while !log().contains(&applied) {
-            assert!(start.elapsed() < Duration::from_secs(20), "tuned did not apply {profile}:\n{}", log());
+            assert!(start.elapsed() < Duration::from_secs(120), "tuned did not apply {profile}:\n{}", log());
             thread::sleep(Duration::from_millis(20));
         }
         tuned

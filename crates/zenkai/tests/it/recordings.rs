@@ -114,7 +114,7 @@ fn its_time_over_a_command_ends_with_its_children() {
     let dir = tempfile::tempdir().unwrap();
     let note = dir.path().join("pid");
     let script = "sleep 300 & echo $! > $0; wait";
-    let output = record(&["--for", "1s", "--", "sh", "-c", script, note.to_str().unwrap()]).output().unwrap();
+    let output = record(&["--for", "3s", "--", "sh", "-c", script, note.to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert!(told(&output).contains("so the command was ended"), "{}", told(&output));
     let pid = std::fs::read_to_string(&note).unwrap();
@@ -156,22 +156,22 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 /// At a terminal of its own: Ctrl-C reaches the command, which goes on for as long as it likes.
 #[test]
 fn ctrl_c_is_the_commands() {
+    if Command::new("script").arg("--version").output().is_err() {
+        eprintln!("skipped: no script(1) here (apt-get install bsdutils)");
+        return;
+    }
     let script = "trap 'echo caught' INT; echo ready; read x; read x; echo $x; exit 9";
-    // Some shells stay to wait, and end by the Ctrl-C that they get too. Tests that a script runs in the background
-    // ignore it (POSIX, "Signals and Error Handling"), and what ignores it from its start cannot trap it.
-    let record = format!("{} record -- sh -c \"$SCRIPT\"", env!("CARGO_BIN_EXE_zenkai"));
-    let line = format!("exec env --default-signal=INT {record}");
-    // util-linux's script(1) makes the terminal.
-    let made = Command::new("script")
-        .args(["-qec", &line, "/dev/null"])
+    // Some shells stay to wait, and end by the Ctrl-C that they get too.
+    let line = format!("exec {} record -- sh -c \"$SCRIPT\"", env!("CARGO_BIN_EXE_zenkai"));
+    // util-linux's script(1) makes the terminal. Whoever started us in the background may ignore SIGINT, and a shell cannot
+    // trap what was ignored when it began.
+    let made = Command::new("env")
+        .args(["--default-signal=INT", "script", "-qec", &line, "/dev/null"])
         .env("SCRIPT", script)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
-    let Ok(mut terminal) = made else {
-        eprintln!("skipped: no script(1) here (apt-get install bsdutils)");
-        return;
-    };
+    let mut terminal = made.unwrap();
     let mut keys = terminal.stdin.take().unwrap();
     let mut screen = BufReader::new(terminal.stdout.take().unwrap());
     let mut until = |wanted: &str| {
@@ -217,7 +217,9 @@ fn a_full_disk_ends_the_recording_but_not_the_command() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("a.zks");
     let whole = dir.path().join("whole.zks");
-    assert!(record(&["--for", "100ms", "-o", whole.to_str().unwrap()]).output().unwrap().status.success());
+    assert!(
+        record(&["-o", whole.to_str().unwrap(), "--", "sleep", "0.1"]).output().unwrap().status.success()
+    );
     let limit = format!("--fsize={}", std::fs::metadata(&whole).unwrap().len() + 4096);
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec prlimit \"$@\"", "sh", &limit, env!("CARGO_BIN_EXE_zenkai")])
