@@ -60,9 +60,16 @@ pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Started with its output kept.
-pub(crate) fn start(mut command: Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+/// Started with its output kept, and with no signal ignored, also when the tests run in the background.
+pub(crate) fn start(command: Command) -> Child {
+    start_with("--default-signal", &command)
+}
+
+/// Started by env(1) with this option.
+fn start_with(option: &str, command: &Command) -> Child {
+    let mut env = Command::new("env");
+    env.arg(option).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    env.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 pub(crate) fn send(signal: &str, child: &Child) {
@@ -251,6 +258,18 @@ fn a_budget_longer_than_any_clock_is_none() {
     let output = program(&["bisect", "--budget", "1e19", "--", "true"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("nothing to compare this machine with"), "{}", said(&output));
+}
+
+#[test]
+fn what_nohup_started_goes_on_after_the_end_of_the_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path().join("new");
+    let child = start_with("--ignore-signal=HUP,INT", &short(&dir, &["cmd:true", "cmd:sleep 0.3"]));
+    until("trials", || trials(&dir).len() >= 2);
+    send("-HUP", &child);
+    send("-INT", &child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), trials(&dir).len()), (Some(0), 12), "{}", said(&output));
 }
 
 /// Without root only what changes nothing.
