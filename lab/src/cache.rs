@@ -233,8 +233,10 @@ impl Cache {
     }
 
     /// Waits until one of the host's places for a running guest is free, and takes it. There is one for each CPU: more
-    /// guests at once would only make each slower, up to its time limit.
+    /// guests at once would only make each slower, up to its time limit. Who waits longest is next, also when somebody
+    /// else runs one guest after the other.
     pub(crate) fn guest_slot(&self) -> Result<File, LabError> {
+        let _turn = self.lock("guest-turn")?;
         let slots = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         loop {
             for slot in 0..slots {
@@ -334,6 +336,34 @@ mod tests {
         };
         let path = cache.derived("a.bin", write).unwrap();
         assert_eq!(cache.derived("a.bin", |_| panic!("made twice")).unwrap(), path);
+    }
+
+    #[test]
+    fn who_waits_for_a_guest_is_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path()).unwrap();
+        let count = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut taken: Vec<_> = (0..count).map(|_| cache.guest_slot().unwrap()).collect();
+        let order = std::sync::Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _slot = cache.guest_slot().unwrap();
+                order.lock().unwrap().push("waiting");
+            });
+            let turn = std::fs::File::create(dir.path().join("locks/guest-turn")).unwrap();
+            let waits = || turn.try_lock().is_err() || turn.unlock().is_err();
+            for _ in 0..1_000 {
+                if waits() {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            drop(turn);
+            taken.pop();
+            let _again = cache.guest_slot().unwrap();
+            order.lock().unwrap().push("again");
+        });
+        assert_eq!(order.into_inner().unwrap(), ["waiting", "again"]);
     }
 
     #[test]
