@@ -168,8 +168,9 @@ fn a_power_meter_is_seen_and_recorded() {
 #[test]
 fn joules_of_two_commands_are_compared() {
     let (Some(program), Some(guest)) = (program(), machine_or_skip("bmc")) else { return };
+    // Energy takes five readings, one a second.
     let script = r"mkdir -p /var/lib
-        zenkai compare --metric joules --fixed --pairs 6 --settle 0s..0s --out out/trial cmd:'sleep 5' cmd:'sleep 9' >&2
+        zenkai compare --metric joules --fixed --pairs 6 --settle 0s..0s --out out/trial cmd:'sleep 9' cmd:'sleep 13' >&2
         zenkai report out/trial --format json
         zenkai report out/trial --format text >&2";
     let outcome = guest.run(job(script, &program)).unwrap();
