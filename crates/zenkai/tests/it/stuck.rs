@@ -74,7 +74,7 @@ fn what_cannot_be_ended_is_left_behind() {
     let Some(freezer) = Freezer::make() else { return };
     let top = tempfile::tempdir().unwrap();
     let (dir, err) = (top.path().join("experiment"), top.path().join("err"));
-    let arms = [format!("cmd:sh -c '{}'", freezer.script()), "cmd:true".to_owned()];
+    let arms = [format!("cmd:{}", freezer.script()), "cmd:true".to_owned()];
     let child = started(&["compare", "--out", text(&dir), &arms[0], &arms[1]], &err);
     until("it is frozen", || freezer.is_frozen());
     send("-INT", &child);
