@@ -7,7 +7,7 @@ use zenkai_diagnose::difference::{
 };
 use zenkai_facts::Facts;
 
-use crate::experiment::words::shell;
+use crate::experiment::words::{beginning, counted, shell};
 use crate::{Block, Detail, Field};
 
 /// So many differences are shown unless all are asked for.
@@ -59,13 +59,15 @@ pub(crate) struct Like {
 }
 
 pub(crate) fn like(comparison: &Comparison, carried: usize) -> Like {
-    let noun = if carried == 1 { "setting" } else { "settings" };
     let mut words = ["zenkai", "settings", "--from", &comparison.a].map(str::to_owned).to_vec();
     if comparison.b != "now" {
         words.extend(["--to".to_owned(), comparison.b.clone()]);
     }
     Like {
-        sentence: format!("To make B like A as far as that can be done now ({carried} {noun})"),
+        sentence: format!(
+            "To make B like A as far as that can be done now ({})",
+            counted(carried, "setting")
+        ),
         command: shell(&words),
     }
 }
@@ -152,10 +154,7 @@ pub(crate) fn side(reading: &Reading) -> String {
 }
 
 fn cut(text: &str, detail: Detail) -> String {
-    if detail == Detail::Everything || text.chars().count() <= VALUE {
-        return text.to_owned();
-    }
-    text.chars().take(VALUE).chain("…".chars()).collect()
+    if detail == Detail::Everything { text.to_owned() } else { beginning(text, VALUE) }
 }
 
 /// How it can be changed, in a few words.
@@ -190,11 +189,11 @@ fn rest(comparison: &Comparison, shown: usize, detail: Detail, blocks: &mut Vec<
     let mut sentences = Vec::new();
     let more = comparison.differences.len() - shown;
     if more > 0 {
-        sentences.push(format!("{more} more differences"));
+        sentences.push(counted(more, "more difference"));
     }
     let missing: usize = comparison.not_compared.iter().map(|gap| gap.paths.len()).sum();
     if missing > 0 && detail == Detail::Findings {
-        sentences.push(format!("{missing} values that only one side tells"));
+        sentences.push(format!("{} that only one side tells", counted(missing, "value")));
     }
     if !sentences.is_empty() {
         blocks.push(Block::Text(format!("{}: --all lists them.", sentences.join(" and "))));

@@ -111,7 +111,7 @@ impl BeforeAfter<'_> {
         let metric = words::metric_options(self.experiment.plan);
         let carried = self.states.map_or(0, |states| states.carried);
         if carried > 0 {
-            let settings = if carried == 1 { "1 setting".to_owned() } else { format!("{carried} settings") };
+            let settings = words::counted(carried, "setting");
             let words = ["zenkai", "bisect", "--from", self.names[0]].map(str::to_owned);
             next.push((
                 format!(
@@ -150,11 +150,7 @@ impl BeforeAfter<'_> {
     fn not_now(&self) -> Option<String> {
         let differences = &self.states?.comparison.differences;
         let others = differences.iter().filter(|difference| difference.changeable != Changeable::Now).count();
-        match others {
-            0 => None,
-            1 => Some("1 difference".to_owned()),
-            _ => Some(format!("{others} differences")),
-        }
+        (others > 0).then(|| words::counted(others, "difference"))
     }
 
     /// One row for each recording: letter, role, name, time, runs, machine.

@@ -245,6 +245,13 @@ fn numbers_read_well() {
 }
 
 #[test]
+fn one_thing_is_not_several_and_long_texts_are_cut_between_letters() {
+    use super::words::{beginning, counted};
+    assert_eq!((counted(0, "chart"), counted(1, "chart")), ("0 charts".to_owned(), "1 chart".to_owned()));
+    assert_eq!((beginning("µµµ", 3), beginning("µµµ", 2)), ("µµµ".to_owned(), "µµ…".to_owned()));
+}
+
+#[test]
 fn bins_are_as_wide_as_the_longest_trial_needs() {
     let count = |longest_s: f64, sample_s: f64| longest_s / bin_width(longest_s, sample_s);
     assert!((60.0..=120.0).contains(&count(3_600.0, 0.1)));

@@ -204,8 +204,16 @@ pub(super) fn overall(comparisons: &[Comparison]) -> Verdict {
     }
 }
 
+/// A text, or its beginning where it has more than `most` letters.
+pub(crate) fn beginning(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// `1 channel`, `2 channels`.
-pub(super) fn counted(count: usize, noun: &str) -> String {
+pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

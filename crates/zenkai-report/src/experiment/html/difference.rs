@@ -4,6 +4,7 @@ use zenkai_diagnose::Impact;
 use zenkai_diagnose::difference::{Difference, Slower, Which};
 
 use super::super::States;
+use super::super::words::{beginning, counted};
 use super::page::Page;
 use super::sections::{folded, table};
 use super::{document, section};
@@ -132,7 +133,7 @@ fn not_compared(page: &mut Page, states: &States) {
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         [letter.to_owned(), cut(&gap.reason), format!("{}{more}", paths.join(", "))]
     };
-    folded(page, &format!("{total} values that only one side tells"), |page| {
+    folded(page, &format!("{} that only one side tells", counted(total, "value")), |page| {
         page.el("div", &[("class", "missing")], |page| {
             let head = [("not on", false), ("why", false), ("values", false)];
             table(page, &head, gaps.iter().take(MOST_ROWS).map(row));
@@ -141,8 +142,5 @@ fn not_compared(page: &mut Page, states: &States) {
 }
 
 fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
-        return text.to_owned();
-    }
-    text.chars().take(LONGEST).chain("…".chars()).collect()
+    beginning(text, LONGEST)
 }

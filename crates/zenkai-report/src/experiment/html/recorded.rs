@@ -2,7 +2,7 @@
 
 use zenkai_measure::sampler::{Bin, Curve, Digest};
 
-use super::super::words::{clock, counted, digits_short, of_channel, quantity, shown_as};
+use super::super::words::{beginning, clock, counted, digits_short, of_channel, quantity, shown_as};
 use super::axis::Scale;
 use super::page::{Page, colour, legend_of_lines};
 use super::sections::{folded, table};
@@ -118,11 +118,7 @@ const LONG: usize = 72;
 
 fn title(digest: &Digest) -> String {
     let command = digest.about.iter().find(|(name, _)| name == "command");
-    let what = command.map_or("What the machine did", |(_, command)| command);
-    if what.chars().count() <= LONG {
-        return what.to_owned();
-    }
-    what.chars().take(LONG - 1).chain(['…']).collect()
+    beginning(command.map_or("What the machine did", |(_, command)| command), LONG)
 }
 
 fn header(page: &mut Page, name: &str, title: &str, digest: &Digest) {
