@@ -304,7 +304,10 @@ fn unprivileged(dir: &Path) -> Command {
         let copy = dir.join("zenkai");
         if !copy.exists() {
             open(dir, 0o777);
-            fs::copy(command.get_program(), &copy).unwrap();
+            // By another process: what this one has open for writing is so in each child that another test starts, until it
+            // executes its program, and cannot be executed itself meanwhile (ETXTBSY).
+            let copied = Command::new("cp").arg(command.get_program()).arg(&copy).status().unwrap();
+            assert!(copied.success());
         }
         command = Command::new(&copy);
         command.args(SHORT).stdin(Stdio::null()).uid(65534).gid(65534);
