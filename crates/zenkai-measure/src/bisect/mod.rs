@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::statistics::{
     design::Law,
     real,
-    sequential::{local_levels, looks},
+    sequential::looks,
     verdict::{Better, Judgement, Rule, Verdict},
 };
 
@@ -87,9 +87,7 @@ impl Ask {
     pub fn rule(&self, better: Better, seed: u64) -> Rule {
         let mut rule = Rule::new(better, seed, self.looks.last().copied().unwrap_or_default());
         rule.law = if self.arms.len() > 2 { Law::Pairs } else { Law::BlocksOfFour };
-        rule.alpha = self.alpha / real(self.arms.len().saturating_sub(1).max(1));
-        rule.levels = local_levels(&self.looks, rule.alpha);
-        rule.looks.clone_from(&self.looks);
+        rule.judge_at(self.looks.clone(), self.alpha / real(self.arms.len().saturating_sub(1).max(1)));
         rule.rho = self.rho;
         rule
     }

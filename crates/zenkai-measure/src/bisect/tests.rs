@@ -168,3 +168,16 @@ fn accusations_share_one_error_rate_and_a_stop_keeps_what_was_found() {
         assert!(outcome.accused.iter().all(|accused| whole.accused.contains(accused)));
     }
 }
+
+#[test]
+fn however_late_a_confirmation_comes_its_level_can_be_reached() {
+    let settings = Settings { toggles: 4, rho: 0.02, cap: 40 };
+    for nth in 1..=20_u32 {
+        let alpha = ACCUSE / (f64::from(nth) * f64::from(nth + 1));
+        let arms = vec![Set::new(), Set::from([0])];
+        let rule = Ask { alpha, ..Ask::new(Purpose::Confirm, arms, &settings) }.rule(Better::Lower, 1);
+        let least = 1.0 / real(rule.draws + 1);
+        // The first two looks have few orders, which are all counted.
+        assert!(rule.levels[2..].iter().all(|level| least < *level), "{nth}: {rule:?}");
+    }
+}

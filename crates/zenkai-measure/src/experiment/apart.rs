@@ -162,6 +162,8 @@ pub fn look_apart(joined: &Joined) -> Comparison {
     };
     let (before, after) = (of_arm(0), of_arm(1));
     let found = shift(&before, &after);
+    // What is no number any more as a percentage is none.
+    let theta = found.theta.filter(|theta| plan.rule.better.percent(*theta).is_finite());
     let failed = [&before, &after].map(|y| y.iter().filter(|y| y.is_none()).count());
     let look = Look {
         pairs: before.len().min(after.len()),
@@ -169,7 +171,7 @@ pub fn look_apart(joined: &Joined) -> Comparison {
         p: found.p,
         exact: false,
         verdict: Verdict::Undecided,
-        change: found.theta.map(|theta| change(plan.rule.better, theta, found.interval)),
+        change: theta.map(|theta| change(plan.rule.better, theta, found.interval)),
         half_width: None,
         detectable: None,
         failed,
@@ -215,6 +217,15 @@ mod tests {
         let change = look.change.unwrap();
         assert!((change.percent - 10.0).abs() < 2.0 && look.p < 1e-4, "{look:?}");
         assert!(change.low.unwrap() > 5.0 && change.high.unwrap() < 15.0, "{change:?}");
+    }
+
+    #[test]
+    fn numbers_that_no_ratio_holds_have_no_percentage() {
+        let (mut a, mut b) = (recording(&Recipe::default(), 0), recording(&Recipe::default(), 0));
+        a.1.iter_mut().for_each(|trial| trial.value = Some(1e-300));
+        b.1.iter_mut().for_each(|trial| trial.value = Some(1e300));
+        let found = look_apart(&join(side("a", &a), side("b", &b)).unwrap());
+        assert_eq!(found.judgement.looks[0].change, None);
     }
 
     #[test]

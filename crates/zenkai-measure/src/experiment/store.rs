@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use zenkai_host::read_plain_file;
 
 use super::plan::{PLAN_VERSION, Plan, Trial};
+use crate::statistics::redraw::MOST_DRAWS;
 use crate::statistics::sequential::MOST_PAIRS;
 
 /// Nobody else may write to them, whatever the umask says: a plan is made of commands.
@@ -15,9 +16,6 @@ const MODE: u32 = 0o644;
 
 /// Largest file that is read: a thousand times what the longest experiment writes.
 const LARGEST: u64 = 256 * 1024 * 1024;
-
-/// More orders are not drawn: ten times what a plan of ours asks for; each of them takes memory and time.
-const MOST_DRAWS: usize = 100_000;
 
 /// No plan has more arms: each trial is looked up in the order of all of them.
 const MOST_ARMS: usize = 1_000;

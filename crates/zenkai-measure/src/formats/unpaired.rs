@@ -80,7 +80,10 @@ fn beside((a, of_a): &OfArm, (b, of_b): &OfArm) -> Unpaired {
         values.iter().map(|value| Some(if is_positive { libm::log(*value) } else { *value })).collect()
     };
     let shift = unordered::shift(&scaled(&left), &scaled(&right));
-    let percent = |theta: Option<f64>| theta.filter(|_| is_positive).map(|theta| 100.0 * libm::expm1(theta));
+    let percent = |theta: Option<f64>| {
+        let percent = theta.filter(|_| is_positive).map(|theta| 100.0 * libm::expm1(theta));
+        percent.filter(|percent| percent.is_finite())
+    };
     Unpaired {
         benchmark: first.map(|run| run.benchmark.clone()).unwrap_or_default(),
         metric: first.map(|run| run.metric.clone()).unwrap_or_default(),

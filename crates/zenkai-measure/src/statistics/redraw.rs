@@ -11,6 +11,19 @@ use super::rng::{Purpose, Rng};
 
 /// Re-randomisations behind a p-value unless said otherwise.
 pub const DRAWS: usize = 9_999;
+/// The most there are: each takes memory and time.
+pub const MOST_DRAWS: usize = 99_999;
+
+/// Re-randomisations for tests of these levels: the least p-value of a sample is one in so many and one, so that a
+/// strict level needs more of them, or nothing would ever pass it.
+pub fn draws_for(levels: &[f64]) -> usize {
+    let least = levels.iter().copied().filter(|level| *level > 0.0).fold(1.0, f64::min);
+    let mut draws = DRAWS;
+    while least * real(draws + 1) < 10.0 && draws < MOST_DRAWS {
+        draws = MOST_DRAWS.min(2 * draws + 1);
+    }
+    draws
+}
 
 /// A set of orders drawn from the law of the experiment, or all of them when they are few.
 #[derive(Debug, Clone)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::design::Law;
 use super::estimate::{Interval, Series, Test};
 use super::real;
-use super::redraw::{DRAWS, Redraws};
+use super::redraw::{Redraws, draws_for};
 use super::sequential::{local_levels, looks};
 
 /// Which direction of a metric is better.
@@ -65,38 +65,51 @@ pub struct Rule {
 impl Rule {
     /// The recommended rule for at most `cap` pairs: blocks of four, an error rate of 5 %, equivalence within 2 %.
     pub fn new(better: Better, seed: u64, cap: usize) -> Self {
-        let looks = looks(cap);
-        let levels = local_levels(&looks, 0.05);
-        let law = Law::BlocksOfFour;
-        Self { better, law, seed, draws: DRAWS, alpha: 0.05, rho: 0.02, looks, levels, precision: None }
+        let mut rule = Self {
+            better,
+            law: Law::BlocksOfFour,
+            seed,
+            draws: 0,
+            alpha: 0.05,
+            rho: 0.02,
+            looks: Vec::new(),
+            levels: Vec::new(),
+            precision: None,
+        };
+        rule.judge_at(looks(cap), 0.05);
+        rule
     }
 
     /// The same rule judged once, after `pairs` pairs, at the full error rate: for a published claim.
     pub fn fixed(better: Better, seed: u64, pairs: usize) -> Self {
-        let looks = vec![pairs];
-        let levels = local_levels(&looks, 0.05);
-        Self { looks, levels, ..Self::new(better, seed, pairs) }
+        let mut rule = Self::new(better, seed, pairs);
+        rule.judge_at(vec![pairs], 0.05);
+        rule
     }
 
     /// Judges once, at the last look, with all of the error rate.
     pub fn look_once(&mut self) {
-        self.looks = self.looks.last().copied().into_iter().collect();
-        self.levels = local_levels(&self.looks, self.alpha);
+        self.judge_at(self.looks.last().copied().into_iter().collect(), self.alpha);
     }
 
     /// Plans for at most `cap` pairs. To be called before the first trial only: the levels of all looks change.
     pub fn cap(&mut self, cap: usize) {
         let looks = looks(cap);
         let kept = if self.looks.len() == 1 { looks.len() - 1 } else { 0 };
-        self.looks = looks[kept..].to_vec();
-        self.levels = local_levels(&self.looks, self.alpha);
+        self.judge_at(looks[kept..].to_vec(), self.alpha);
     }
 
     /// Gives this rule its part of the error rate that `many` tests share: with a part each, the chance that any of
     /// them is wrong is at most what one of them alone had before (Bonferroni).
     pub fn share(&mut self, many: usize) {
-        self.alpha /= real(many.max(1));
-        self.levels = local_levels(&self.looks, self.alpha);
+        self.judge_at(self.looks.clone(), self.alpha / real(many.max(1)));
+    }
+
+    /// Judges at `looks`, all of them together with the error rate `alpha`.
+    pub fn judge_at(&mut self, looks: Vec<usize>, alpha: f64) {
+        self.levels = local_levels(&looks, alpha);
+        self.draws = draws_for(&self.levels);
+        (self.looks, self.alpha) = (looks, alpha);
     }
 
     /// The limit of equivalence in log units.
@@ -202,7 +215,8 @@ pub fn look(series: &Series, rule: &Rule, level: f64) -> Look {
 }
 
 pub(crate) fn change(better: Better, estimate: f64, interval: Interval) -> Change {
-    let percent = |theta: Option<f64>| theta.map(|theta| better.percent(theta));
+    let percent =
+        |theta: Option<f64>| theta.map(|theta| better.percent(theta)).filter(|limit| limit.is_finite());
     let (low, high) = match better {
         Better::Lower => (percent(interval.low), percent(interval.high)),
         Better::Higher => (percent(interval.high), percent(interval.low)),
