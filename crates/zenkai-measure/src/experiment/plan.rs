@@ -12,7 +12,7 @@ use crate::statistics::verdict::{Better, Rule};
 /// Version of `experiment.json` and `trials.jsonl` written by this program.
 pub const PLAN_VERSION: u32 = 1;
 
-/// The most pairs that [`Plan::fill`] plans: they find a difference of 0.28 times the spread of the runs.
+/// The most pairs that [`Plan::fill`] plans: they find a difference of 0.31 times the spread of the runs.
 pub const MOST_PAIRS_OF_SHORT_RUNS: usize = 200;
 
 /// One of the things compared.

@@ -4,18 +4,27 @@
 //! "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. Written here rather than taken from a crate because
 //! stored experiments must give the same draws after every update.
 
+/// SplitMix64's: 2⁶⁴ divided by the golden ratio, made odd.
+const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// SplitMix64: turns any seed into well-mixed words.
 #[derive(Debug, Clone)]
 struct SplitMix(u64);
 
 impl SplitMix {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(INCREMENT);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
+}
+
+/// The seed of the nth experiment that follows from one of `seed`: SplitMix's increment keeps them apart, and the upper
+/// bits stay free, so that every JSON reader takes it as a whole number.
+pub fn following(seed: u64, nth: u64) -> u64 {
+    seed.wrapping_add(nth.wrapping_mul(INCREMENT)) >> 12
 }
 
 /// A seeded generator; the same seed gives the same numbers on every machine and in every version.

@@ -7,6 +7,7 @@ use zenkai_host::{LiveHost, gauges::Interrupt};
 use zenkai_measure::{
     bisect::{Answer, Ask, Event, Oracle, Purpose, Set, Stop},
     experiment::{Arm, Comparison, Finish, Plan, Store, analyze, carry_out},
+    statistics::rng::following,
     workload,
 };
 use zenkai_tune::transaction::Session;
@@ -121,9 +122,7 @@ impl<'a> LiveOracle<'a> {
 /// The plan of an experiment of a search that laid down `base`, but for its arms.
 fn plan(base: &Plan, ask: &Ask) -> Plan {
     let mut plan = base.clone();
-    // SplitMix's increment keeps the seeds of a search apart; the upper bits stay free for readers of JSON.
-    let number = u64::try_from(ask.number).unwrap_or_default();
-    plan.order_seed = plan.order_seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 12;
+    plan.order_seed = following(plan.order_seed, u64::try_from(ask.number).unwrap_or_default());
     let precision = plan.rule.precision.filter(|_| matches!(ask.purpose, Purpose::Confirm | Purpose::Rest));
     plan.rule = ask.rule(plan.rule.better, plan.order_seed);
     plan.rule.precision = precision;

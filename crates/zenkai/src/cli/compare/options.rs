@@ -10,7 +10,9 @@ use anyhow::anyhow;
 use zenkai_measure::{
     experiment::{Confirms, MOST_PAIRS_OF_SHORT_RUNS, Plan, Setting, Settle},
     statistics::{
+        estimate::detectable,
         real,
+        rng::following,
         verdict::{self, Rule},
     },
 };
@@ -159,8 +161,7 @@ impl Measuring {
     /// The seed of the nth experiment that follows from the first: another one, since an order that is known from
     /// before is no chance any more.
     pub(super) fn seed_of(&self, nth: u32) -> u64 {
-        // SplitMix's increment keeps them apart.
-        self.seed().wrapping_add(u64::from(nth).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 12
+        following(self.seed(), u64::from(nth))
     }
 
     /// What the options change about the recommended plan.
@@ -291,10 +292,9 @@ pub(super) fn tell_plan(plan: &Plan, dir: &Path, tell: &mut dyn FnMut(&str)) {
 pub(super) fn tell_looks(plan: &Plan, tell: &mut dyn FnMut(&str)) {
     let looks: Vec<String> = plan.rule.looks.iter().map(ToString::to_string).collect();
     tell(&format!("judged after {} pairs", looks.join(", ")));
-    // 2.8 sd √(2/n): power 80 % at a level of 5 %, two-sided.
     tell(&format!(
         "a difference of {:.2} times the spread of the runs is found four times in five",
-        2.8 * (2.0 / real(plan.rule.looks.last().copied().unwrap_or(1).max(1))).sqrt(),
+        detectable(1.0, plan.rule.looks.last().copied().unwrap_or(1)),
     ));
 }
 
