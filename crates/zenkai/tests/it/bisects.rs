@@ -145,6 +145,13 @@ fn a_search_goes_on_only_on_the_same_machine() {
     assert_eq!(refused.status.code(), Some(2), "{said}");
     assert!(said.contains(&format!("vm.swappiness: {here} then, {} now", here + 7)), "{said}");
 
+    // Nor is anything laid down there: nobody could go on with the plan of another machine.
+    fs::remove_dir_all(&first).unwrap();
+    let refused = zenkai(&["bisect", "--resume", dir]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let plan = format!("{first}/experiment.json");
+    assert!(!Path::new(&plan).is_file());
+
     swappiness(here);
     let output = zenkai(&["bisect", "--resume", dir, "--json"]).output().unwrap();
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -156,6 +163,14 @@ fn a_search_goes_on_only_on_the_same_machine() {
     swappiness(here + 7);
     let again = zenkai(&["bisect", "--resume", dir, "--json"]).output().unwrap();
     assert_eq!(again.stdout, output.stdout);
+    // What has been measured by another rule does not.
+    let text = fs::read_to_string(&plan).unwrap();
+    assert!(text.contains("\"alpha\": 0.05,"), "{text}");
+    fs::write(&plan, text.replace("\"alpha\": 0.05,", "\"alpha\": 0.5,")).unwrap();
+    let refused = zenkai(&["bisect", "--resume", dir]).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("01/experiment.json: its rule is not what this search laid down"), "{said}");
 }
 
 #[test]

@@ -68,12 +68,17 @@ impl Laid {
 
     pub(super) fn write(&self, dir: &Path) -> Result<(), CommandError> {
         let path = dir.join(FILE);
-        let failed = |error: std::io::Error| anyhow::Error::new(error).context(path.display().to_string());
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                CommandError::usage(anyhow!("{} has been used for a search already", dir.display()))
+                    .hint(format!("{}, or another directory with --out", compare::resume("bisect", dir)))
+            }
+            _ => anyhow::Error::new(error).context(path.display().to_string()).into(),
+        };
         compare::make_dir(dir)?;
         let text = serde_json::to_vec_pretty(self)?;
         let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path);
-        file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all())).map_err(failed)?;
-        Ok(())
+        file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all())).map_err(failed)
     }
 
     pub(super) fn read(dir: &Path) -> Result<Self, CommandError> {

@@ -134,17 +134,13 @@ fn unknown(plan: &Plan, name: &str) -> CommandError {
     }
 }
 
-/// A new directory below the experiment's, and its number.
+/// A directory below the experiment's that holds no experiment, and its number. It is made with the plan: until then an
+/// arm may be refused, and nothing be there to report.
 fn free(dir: &Path) -> Result<(u32, PathBuf), CommandError> {
-    for nth in 1..1000 {
-        let path = dir.join(format!("confirm-{nth}"));
-        match super::trust::make_new(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(CommandError::usage(anyhow!("{}: {error}", path.display()))),
-            Ok(()) => return Ok((nth, path)),
-        }
-    }
-    Err(CommandError::usage(anyhow!("{} has too many confirmations", dir.display())))
+    let numbered = |nth: u32| (nth, dir.join(format!("confirm-{nth}")));
+    let is_free = |(_, path): &(u32, PathBuf)| path.join("experiment.json").symlink_metadata().is_err();
+    let found = (1..1000).map(numbered).find(is_free);
+    found.ok_or_else(|| CommandError::usage(anyhow!("{} has too many confirmations", dir.display())))
 }
 
 #[cfg(test)]
@@ -194,6 +190,12 @@ mod tests {
         for spec in &found.specs {
             writeln!(texts, "{}", spec.text()).unwrap();
         }
+        // One that never began, since an arm was refused, takes no number.
+        let again = || confirmation(&dir, &plan, &trials, "swappiness").unwrap().unwrap();
+        assert_eq!((again().nth, found.dir.symlink_metadata().is_ok()), (1, false));
+        std::fs::create_dir(&found.dir).unwrap();
+        Store::create(&found.dir, plan.clone()).unwrap();
+        assert_eq!((again().nth, again().dir), (2, dir.join("confirm-2")));
         let whole = "set:vm.swappiness=1 + set:vm.dirty_ratio=5";
         assert_eq!(texts, format!("{whole} + without:vm.swappiness\n{whole}\n"));
         assert!(found.confirms.percent.is_some_and(|percent| (-21.0..-19.0).contains(&percent)));
