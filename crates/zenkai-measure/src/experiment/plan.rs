@@ -190,8 +190,7 @@ impl Plan {
     /// verdict.
     pub fn recording(workload: Vec<String>, metric: Metric, better: Better, seed: u64, runs: usize) -> Self {
         let mut plan = Self::new(vec![Arm::new("now", "now")], workload, metric, better, seed, runs);
-        plan.rule.looks = vec![runs];
-        plan.rule.look_once();
+        plan.rule.judge_at(vec![runs], plan.rule.alpha);
         plan.settle = Settle { at_least_s: 0.0, at_most_s: 0.0 };
         plan
     }
