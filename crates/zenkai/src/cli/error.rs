@@ -2,6 +2,7 @@
 
 use std::{io, io::Write, process::ExitCode};
 
+use zenkai_measure::experiment::StageError;
 use zenkai_report::printable_lines;
 
 /// Exit codes, the same for every command.
@@ -61,6 +62,8 @@ pub enum Kind {
     NotPermitted,
     /// Something could not be put back.
     NotRestored,
+    /// The user ended it, and the machine is as it was.
+    Interrupted,
     /// Whoever read our output went away.
     OutputClosed,
 }
@@ -123,8 +126,17 @@ impl CommandError {
             Kind::Usage => Exit::Usage,
             Kind::NotPermitted => Exit::NotPermitted,
             Kind::NotRestored => Exit::NotRestored,
+            Kind::Interrupted => Exit::Interrupted,
             Kind::OutputClosed => Exit::Fine,
         }
+    }
+}
+
+/// An experiment ended before its first trial.
+impl From<StageError> for CommandError {
+    fn from(error: StageError) -> Self {
+        let kind = if error == StageError::Interrupted { Kind::Interrupted } else { Kind::Usage };
+        Self { kind, error: error.into(), hints: Vec::new() }
     }
 }
 

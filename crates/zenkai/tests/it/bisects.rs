@@ -3,9 +3,15 @@
 //! Counted are page faults of a program that fills 64 MiB: with huge pages one for 2 MiB, without one for each page.
 //! That does not depend on who else is at work, as a time would.
 
-use std::{fs, path::Path, process::Output};
+use std::{
+    fs,
+    path::Path,
+    process::{Output, Stdio},
+    time::Duration,
+};
 
 use crate::{
+    compare::send,
     real_tuned::{PutBack, inside, zenkai},
     watched::Watched,
 };
@@ -197,6 +203,17 @@ fn a_workload_that_never_differs_or_cannot_run_is_said() {
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(said), "{told}");
     }
+    // Ended during the run that does not count.
+    let mut bisect = zenkai(&["bisect", "--from", &capture, "--no-sample", "--"]);
+    bisect.args(["sh", "-c", "touch started; exec sleep 60"]).current_dir(scratch.path());
+    let bisect = bisect.stderr(Stdio::piped()).spawn().unwrap();
+    while !scratch.path().join("started").is_file() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    send("-TERM", &bisect);
+    let output = bisect.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), told.trim_end()), (Some(130), "zenkai: interrupted"));
     let number =
         zenkai(&["bisect", "--from", &capture, "--no-sample", "--metric", "x ([0-9]+)", "--better", "lower"])
             .args(["--", "true"])

@@ -167,7 +167,7 @@ fn one_run(stage: &mut LiveStage, err: &mut dyn Write) -> Result<f64, CommandErr
     }
     let left = stage.leave();
     left.map_err(CommandError::not_restored)?;
-    ran.map_err(CommandError::usage)?;
+    ran?;
     if trial.status == Status::Ok {
         return Ok(trial.elapsed_s);
     }

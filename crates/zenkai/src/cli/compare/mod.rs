@@ -292,7 +292,7 @@ fn lay_down(args: &Args, asked: &Asked, stage: &mut LiveStage) -> Result<Plan, C
     let confirms = asked.confirmation.as_ref().map(|confirmation| &confirmation.confirms);
     let mut arms = Vec::new();
     for nth in 0..stage.arms.len() {
-        let settings = stage.settings(nth).map_err(CommandError::usage)?;
+        let settings = stage.settings(nth)?;
         let spec = &stage.arms[nth].spec;
         let name = match (args.aa, nth, confirms) {
             (_, 0, Some(confirms)) => format!("{} with {} as in {}", confirms.b, confirms.knob, confirms.a),
