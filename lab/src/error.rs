@@ -45,6 +45,14 @@ pub enum LabError {
         /// The end of the guest's serial console.
         console: String,
     },
+    /// The guest's kernel came to a standstill, and the guest was ended.
+    #[error("machine {machine}: its kernel came to a standstill: {line}")]
+    StoodStill {
+        /// The machine's name.
+        machine: String,
+        /// What the kernel said of it.
+        line: String,
+    },
     /// The guest ended without handing back a result, or could not be prepared.
     #[error("machine {machine}: {what}; its console ends with:\n{console}")]
     GuestFailed {

@@ -271,9 +271,16 @@ impl Guest {
 
     /// Waits until the guest has switched itself off.
     pub(crate) fn wait_end(&mut self, limit: Option<Duration>, doing: &'static str) -> Result<(), LabError> {
+        let mut looked = Instant::now();
         while !self.ended()? {
             if let Some(limit) = limit {
                 self.check_age(limit, doing)?;
+            }
+            if looked.elapsed() >= Duration::from_secs(1) {
+                looked = Instant::now();
+                if let Some(line) = standstill(&self.console()) {
+                    return Err(LabError::StoodStill { machine: self.machine.clone(), line });
+                }
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -320,6 +327,18 @@ impl Guest {
         file.take(occupied).read_to_end(&mut tar).with_path("read", &path)?;
         Ok(archive::read(&tar))
     }
+}
+
+/// What a kernel's watchdog says of a CPU that has run one task for so long that it will not do anything else any more
+/// (`watchdog_timer_fn` in kernel/watchdog.c). A CPU that the host lets wait is behind by less.
+fn standstill(console: &str) -> Option<String> {
+    const LONG_S: u32 = 50;
+    let told = |line: &&str| {
+        let (_, rest) = line.split_once("BUG: soft lockup - CPU#")?;
+        let (_, rest) = rest.split_once("stuck for ")?;
+        rest.split_once('s')?.0.parse::<u32>().ok()
+    };
+    console.lines().find(|line| told(line).is_some_and(|stuck_s| stuck_s >= LONG_S)).map(str::to_owned)
 }
 
 impl Drop for Guest {
@@ -419,5 +438,20 @@ impl Input {
             file.write_all(&head)
         };
         write().with_path("write", disk)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::standstill;
+
+    #[test]
+    fn a_standstill_is_told_from_a_host_that_lets_wait() {
+        let told = |stuck: &str| {
+            format!("up\n[  32.5] watchdog: BUG: soft lockup - CPU#0 stuck for {stuck}! [job:148]\nx")
+        };
+        assert_eq!(standstill(&told("26s")), None);
+        assert!(standstill(&told("52s")).unwrap().ends_with("stuck for 52s! [job:148]"));
+        assert_eq!(standstill("BUG: soft lockup - CPU#0 stuck for ever"), None);
     }
 }
