@@ -84,7 +84,7 @@ pub(in crate::cli) struct Measuring {
     /// Go on until the difference is known to within this
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub(in crate::cli) precision: Option<f64>,
-    /// Most pairs of runs [default: 40; in an experiment of short runs up to 200, as many as take a minute]
+    /// Most pairs of runs [default: 40; compare: of short runs up to 200, as many as take a minute]
     #[arg(long, value_parser = clap::value_parser!(u16).range(6..=1_000))]
     pub(in crate::cli) pairs: Option<u16>,
     /// A run that takes longer has failed: 30s, 5m
