@@ -74,7 +74,8 @@ fn a_guest_that_dies_shows_its_console() {
 #[test]
 fn a_guest_whose_kernel_stands_still_is_started_again_and_then_given_up() {
     let Some(plain) = machine_or_skip("plain") else { return };
-    let script = "echo '<0>watchdog: BUG: soft lockup - CPU#0 stuck for 52s! [job:1]' > /dev/kmsg; sleep 1000";
+    let script =
+        "echo '<0>watchdog: BUG: soft lockup - CPU#0 stuck for 52s! [job:1]' > /dev/kmsg; sleep 1000";
     match plain.run(script) {
         Err(LabError::StoodStill { machine, line }) => {
             assert_eq!(machine, "plain");
